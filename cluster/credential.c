@@ -30,7 +30,7 @@ static int complain(char words[256], const char *what, munge_err_t error) {
         return -EPROTO;
 }
 
-/* munge refuses a credential if the clocks of the two hosts differ too much. It still tells both times. */
+/* munge refuses a credential if the clocks of the two hosts differ too much, but still gives both times. */
 static int complain_clocks(char words[256], munge_ctx_t context, munge_err_t error) {
         time_t made = 0, opened = 0;
 

@@ -112,8 +112,8 @@ static void on_weighed(const LaunchAnswer *answer, int pid_fd, void *userdata) {
                 job_look(job);
 }
 
-/* Asks the spawner to write the job's weight; 0: only to read it. While an earlier question is not answered,
- * nothing is asked: the next turn asks with newer figures. */
+/* Asks the spawner to write the job's weight. weight 0: asks it only to read the weight. While an earlier
+ * question is not answered, nothing is asked: the next turn asks with newer figures. */
 static void weigh(Job *job, uint32_t weight) {
         JobContext *context = job->context;
         LaunchRequest request = {};

@@ -12,7 +12,8 @@
 #include "invoker/report.h"
 
 #define LEARNERS_MAX GRADIENT_PARTS
-#define ABSENT_NSEC  (2ull * 1000000000u) /* a process that is late by this time was stopped meanwhile */
+/* If the invoker or a learner was silent for this long, it was stopped, or the host slept. */
+#define ABSENT_NSEC (2ull * 1000000000u)
 
 struct Learners {
         Worker workers[LEARNERS_MAX]; /* the first one publishes and writes checkpoints */

@@ -53,7 +53,7 @@ typedef struct Checkpoints {
         bool no_last;         /* no last checkpoint can be written: the state or the learner is lost */
         uint64_t round, nsec; /* the newest checkpoint's round and time */
         uint64_t retry_nsec;  /* when a failed last checkpoint is tried again */
-        int32_t error;        /* the errno of the last report; 0: none */
+        int32_t error;        /* the errno that was reported last; 0: none */
 } Checkpoints;
 
 /* Why the job ends, from PHASE_ENDING on. */

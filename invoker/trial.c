@@ -190,8 +190,8 @@ static int prepare(Trying *t, TrialVerdict *ret) {
         r = probe_load(&t->place, &ret->fault, &ret->detail);
         if (r < 0)
                 return r;
-        /* An administrator's engine reads its models at its first spec(). So it is asked while the invoker
-         * still has the host's file system. */
+        /* An administrator's engine reads its models at its first spec(). So the spec is asked for while the
+         * invoker still has the host's file system. */
         r = fork_runs_foreign_code(&t->place) ? 0 : probe_ask(&t->place, &spec, &ret->fault, &ret->detail);
         if (r < 0)
                 return r;

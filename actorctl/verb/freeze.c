@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* freeze and thaw: keep a job in the queue, and let it go on. */
+/* freeze holds jobs in the queue, and thaw lets them go on. */
 #include "actorctl/bus.h"
 #include "actorctl/job-open.h"
 #include "include/bus.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as a price sheet: refused with a sentence that names the file, or a sheet by which a small
- * job's bill can be made, whose total is that of its lines. */
+/* Tries any bytes as a price sheet. They are refused with a sentence that names the file, or the sheet gives
+ * the bill of a small job, whose total is the sum of its lines. */
 #include <glib.h>
 #include <math.h>
 #include <stdint.h>

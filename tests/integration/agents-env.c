@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An environment of several agents ([Environment] Agents=N): each is shown a sign and is paid for naming it.
- * Compiled by the tests with the installed header alone. */
+/* An environment of several agents ([Environment] Agents=N). Each agent is shown a sign and is paid for
+ * naming it. Tests compile this file with the installed header alone. */
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ typedef struct Agents {
         double come;     /* agents come and go by turns */
         double garbage;  /* what an absent agent shows, and is paid, is nonsense */
         double empty;    /* at times no agent is there */
-        double weather;  /* of an episode; no agent sees it, it adds to each reward, and shared() tells it */
+        double weather;  /* not 0: each episode has a weather that no agent sees; 2: shared() tells it */
         double fair;     /* 1: this episode has fair weather, and each reward is higher by 1 */
         double n_steps;
         double sums[ACTORD_AGENTS_MAX];

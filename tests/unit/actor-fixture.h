@@ -34,7 +34,7 @@ int toy_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret
 
 extern const ActordEnv toy_env;
 
-/* A job with its segments, its policy and `n_containers` hosts. */
+/* A job with its segments, its policy and `n_containers` hosts (actor/host.h). */
 enum { ACTORS = 4, CONTAINERS_MAX = 4 };
 
 typedef struct Job {

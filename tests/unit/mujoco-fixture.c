@@ -123,8 +123,8 @@ static void test_random_play(gconstpointer data) {
         g_assert_cmpfloat(fabs(length - c->length), <=, 0.15 * c->length);
 }
 
-/* A robot that lies on the floor and thrashes about has the most contacts: the room for them must suffice.
- */
+/* A robot that lies on the floor and thrashes about has the most contacts. The memory for contacts must
+ * suffice. */
 static void test_room(gconstpointer data) {
         const ActordOption option = env_option("TerminateWhenUnhealthy", "no");
         const char *name = ((const Reference *) data)->name;

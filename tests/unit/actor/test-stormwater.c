@@ -282,7 +282,7 @@ static void test_broken(void) {
         g_assert_true(g_file_set_contents(library, "\177ELF", 4, NULL));
         refuse_reset(&theta_env, directory, -ENOEXEC);
 
-        /* A library, but not this one. */
+        /* A library, but not the one of SWMM. */
         if (g_file_get_contents(real, &whole, &n_whole, NULL)) {
                 g_assert_cmpint(g_unlink(library), ==, 0);
                 g_assert_true(g_file_set_contents(library, whole, (gssize) n_whole, NULL));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The head between an invoker, which is the test, and a cluster that starts no node. */
+/* Tests the head. The test is the head's invoker, and the head's cluster starts no node. */
 #include <glib.h>
 #include <poll.h>
 #include <signal.h>

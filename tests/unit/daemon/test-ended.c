@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Ended jobs as rows of the ledger: how many of them stay in memory, and what lists read. */
+/* Ended jobs as rows of the ledger: how many of them stay in memory, and which rows a list reads. */
 #include "daemon/ended.h"
 
 #include <string.h>

@@ -212,7 +212,7 @@ static size_t count_wakes(gint64 wakes[], size_t max) {
 
 #define MANY 16u
 
-/* An order wakes one keeper, not all that wait: under a flood they would do little else. */
+/* An order wakes one keeper and not all that wait: with many messages, all keepers would do little else. */
 static void test_wakes_one(void) {
         gint64 before[MANY], again[MANY], after[MANY];
         Received held[MANY];
@@ -244,7 +244,7 @@ static void test_wakes_one(void) {
         close_fixture(&f);
 }
 
-/* The order that a keeper left when it was killed is carried out by the next one. */
+/* If a keeper is killed before it carries out an order, the next keeper carries the order out. */
 static void test_killed(void) {
         Received received;
         pid_t keeper;
@@ -272,7 +272,7 @@ static void test_killed(void) {
         close_fixture(&f);
 }
 
-/* The next process that is forked hangs before it does anything, for as long as we live. */
+/* The next process that is forked hangs before it does anything, until the test ends. */
 static bool next_hangs;
 
 static void hang_in_child(void) {
@@ -419,8 +419,8 @@ static bool start_killer(pid_t keeper) {
         return read(listen_fd, &byte, 1) == 1;
 }
 
-/* A keeper that is killed between receiving and answering: that is reported at once, and another one takes
- * the next message. */
+/* If a keeper is killed after it has received and before it answers, keepers_receive() reports it at once
+ * (-ECHILD), and another keeper takes the next message. */
 static void test_killed_late(void) {
         _cleanup_close_ int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         _cleanup_close_ int sealed = memfd_make_sealed("text", "abc", 3);

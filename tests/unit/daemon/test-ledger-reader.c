@@ -206,7 +206,8 @@ static void test_older(void) {
         }
 }
 
-/* Within a schema a table of statistics may lack columns. */
+/* A ledger of this program's schema may lack columns of statistics, since these are added without a new
+ * schema. */
 static void test_fewer_statistics(void) {
         g_autofree char *path = path_with_jobs(2), *before = NULL, *after = NULL;
         Ledger *ledger = NULL;

@@ -184,7 +184,7 @@ static void test_new_file(void) {
         ledger_close(ledger);
         g_assert_cmpint(g_unlink(path), ==, 0);
 
-        /* A daemon that was killed while it made the file left a part of it beside. */
+        /* A daemon that was killed while it made the ledger has left an unfinished file. */
         g_assert_true(g_file_set_contents(beside, "part", -1, NULL));
         assert_ok(ledger_open(path, &ledger));
         created = shape_of(ledger);
@@ -225,7 +225,7 @@ static void test_old_wal(void) {
         remove_ledger(path, directory);
 }
 
-/* SQLite would wait for ever where a file of its own beside the ledger is a pipe. */
+/* SQLite would wait for ever if one of the files that it keeps beside the ledger is a pipe. */
 static void test_pipe(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-ledger-XXXXXX", NULL),
                         *path = older_file(directory, "ledger-3.sql"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rows of ended jobs are removed in steps; a ledger that is opened again in the middle goes on, and the
- * job's result stays. */
+/* Records of ended jobs are removed in steps. If the ledger is opened again in the middle, the removal goes
+ * on. The job's result stays. */
 #include <errno.h>
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -190,7 +190,7 @@ static void test_no_summary(void) {
         ledger_close(ledger);
 }
 
-/* A job that never ran had no records, so that none are said to be removed. */
+/* A job that never ran had no records, so its row does not say that records were removed. */
 static void test_nothing(void) {
         uint64_t job, next = 0;
         Ledger *ledger = NULL;

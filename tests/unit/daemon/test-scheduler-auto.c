@@ -43,7 +43,7 @@ static JobSettings settings_new(uint32_t lowest, uint32_t highest, double time_p
 /* A task and a fleet. Times in seconds. */
 typedef struct Task {
         double noise_first, noise_last; /* in rows; it grows by equal factors as training goes on */
-        double n_rounds;                /* that it takes without noise */
+        double n_rounds;                /* that training takes without noise */
         double actor_s, learner_s;      /* of a round: an actor's time, and the learner's for each actor */
         double time_price;
 } Task;
@@ -320,7 +320,8 @@ static void test_usual(void) {
         g_assert_cmpuint(settle(settings, 5 * ROWS, 1, 0.25), ==, n);
         assert_sharp(settle(settings, 100 * ROWS, 1, 0.25), hypot(usual, 100), 1, 2 * 0.25 + 1, 1.12);
         assert_sharp(settle(settings, NAN, 1, 0.25), hypot(usual, 4 * usual), 1, 2 * 0.25 + 1, 1.12);
-        /* Twice as many rows an actor, half as many actors; a round has a minibatch at least. */
+        /* If an actor brings twice as many rows, auto takes half as many actors. A round has at least the
+         * rows of one minibatch. */
         other = settings;
         other.envs_per_actor *= 2;
         assert_sharp(settle(other, 0, 1, 0.25), usual / 2, 1, 2 * 0.25 + 1, 1.12);
@@ -365,7 +366,7 @@ static void test_measured(void) {
         g_assert_cmpfloat(loss(n, 256), <, 1.1);
         g_assert_cmpfloat(loss(by_theory, 256), >, 1.1);
         g_test_message("truth 256: %u, by theory %u", n, by_theory);
-        /* Theory wants eight actors, and they get no further than one: the added ones are taken back. */
+        /* Theory wants eight actors, but eight get no further than one, so auto gives them up again. */
         truth = 0.01;
         g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0.25), <=, 2);
         settings.updates = UPDATES_PER_DATA;
@@ -376,7 +377,8 @@ static void test_measured(void) {
         by_theory = settle(settings, 0, 1, 0.25);
         g_test_message("sharp, truth 0.01: %u, by theory %u", n, by_theory);
         g_assert_cmpuint(n, <=, by_theory / 3);
-        /* Without normalisation the surrogate does not begin at 0, so that theory alone counts. */
+        /* If advantages are not normalised, the surrogate does not begin at 0 and does not measure progress.
+         * So only theory counts. */
         settings.updates = UPDATES_PER_ROUND;
         settings.normalize_advantages = 0;
         truth = 0.01;
@@ -443,7 +445,7 @@ static Timed timed_new(uint32_t objective, double deadline_s) {
         return t;
 }
 
-/* One decision, and its round, whose actors take so many seconds. */
+/* Makes one decision and its round, in which each actor takes actor_s seconds. */
 static void timed_round(Timed *t, double actor_s) {
         SchedulerView view = { &t->settings, t->round > 0 ? &t->statistics : NULL,
                 t->round > 0 ? &t->facts : NULL, t->round, NULL, 0, t->sheet };

@@ -146,7 +146,8 @@ static void test_own(void) {
         trade_policy_free(policy);
 }
 
-/* A job sees the mean of the others' features, and not its own. Each has its own policy. */
+/* A policy may also see the mean of the other jobs' features, without those of its own job. Jobs may have
+ * different policies. */
 static void test_others(void) {
         Hand h = hand_new(SHARES_N_FEATURES + SHARES_PACE), blind = hand_new(SHARES_PACE);
         TradePolicy *policy = policy_of(&h), *own = policy_of(&blind);
@@ -268,7 +269,8 @@ static void test_weights_users(void) {
         g_assert_cmpuint(weights[3], ==, 100);
 }
 
-/* A small move changes no weight. A large one changes all of that user's, so that their mean stays. */
+/* A small move of a bid changes no weight. A large one changes all weights of that user's jobs, so that
+ * their mean stays. */
 static void test_weights_move(void) {
         Trader traders[] = { bidder(0, 310, 1), bidder(0, 300, 1), bidder(0, 200, 1), bidder(5, 103, 1),
                 bidder(5, 100, 1) };
@@ -310,7 +312,8 @@ static double look(double first, double round, double settled, double stall, dou
         return last;
 }
 
-/* A job has the same speed whether its rounds are short or take many turns, and at any time in them. */
+/* The measured speed of a job is the same whether its rounds are short or take many turns of the trade, and
+ * at any time in a round. */
 static void test_speed(void) {
         static const double rounds[] = { 0.5, 2, 3, 15, 61, 240, 900 };
         double slowest, fastest;

@@ -26,8 +26,8 @@ static void test_due(void) {
         g_assert_false(evaluation_is_due(&settings, 5, true));
 }
 
-/* An evaluation is played beside the next round only if nothing depends on its result, and never the last
- * one. */
+/* An evaluation is played beside the next round only if nothing depends on its result. The last evaluation
+ * of a job never is. */
 static void test_beside(void) {
         static const struct {
                 const char *text;
@@ -318,7 +318,7 @@ static void test_cut_short(void) {
         cut_short(true);
 }
 
-/* A checkpoint that was requested waits for an evaluation; so does the end, up to a limit. */
+/* A requested checkpoint waits for the evaluation to end. The end of the job waits, too, up to a limit. */
 static void test_cut_idle(void) {
         const Record *ended;
         Job job;
@@ -361,8 +361,8 @@ static bool leaf_is_frozen(const Job *job) {
         return false;
 }
 
-/* Between two evaluations their container is frozen in a leaf of its own, and that provision is on the
- * bill. */
+/* Between two evaluations the container that plays them is frozen in a leaf of its own, and this provision
+ * is on the bill. */
 static void test_leaf(void) {
         g_autofree char *text = g_strconcat(CARTPOLE, "[Evaluation]\nEpisodes=2\n", NULL);
         const Record *ended;
@@ -440,8 +440,8 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/evaluate/summary", test_summary);
         g_test_add_func("/evaluate/metrics", test_metrics);
 #ifndef __SANITIZE_THREAD__
-        /* ThreadSanitizer runs a thread of its own, so that each fork is one of a process with several
-         * threads, which our sandboxes refuse. */
+        /* ThreadSanitizer runs a thread of its own, so the process has several threads when it forks, and
+         * our sandboxes refuse this. */
         if (programs_are_built()) {
                 compile_hostile();
                 g_test_add_func("/evaluate/train", test_train);

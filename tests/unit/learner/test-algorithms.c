@@ -244,8 +244,8 @@ int main(int argc, char *argv[]) {
                                 true, true },
                 { "rebel", "Epochs=3\nEta=0.5\nNormalizeObservations=yes\n[Actor]\nPairSteps=7", "Epochs=5",
                                 80, true },
-                /* Clones learn from recorded actions, not from their own, so that they cannot learn a
-                 * bandit. */
+                /* Behaviour cloning learns from recorded actions and not from its own, so it cannot learn
+                 * the bandit. */
                 { "bc",
                                 "Dataset=a.hdf5\nMinibatchSize=96\nReplaySize=1200\nReplayMin=500\n"
                                 "TrainRatio=0.02\nNormalizeObservations=yes",

@@ -82,7 +82,7 @@ static const Record *job_step(Job *job, uint64_t round, uint32_t n_actors) {
         return record;
 }
 
-/* Statistics that do not exist yet are NaN in both. */
+/* Compares two sets of statistics. A figure that does not exist yet is NaN in both. */
 static void check_same(const Statistics *a, const Statistics *b) {
 #define X(name, unit)                           \
         if (!isnan(a->name) || !isnan(b->name)) \

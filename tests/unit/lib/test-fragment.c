@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The graph that each distribution makes is sound, and each kind of mistake in one is refused with a
- * sentence that names it. */
+/* The graph of each distribution is sound. Each kind of mistake in a graph is refused with a sentence that
+ * names the mistake. */
 #include <errno.h>
 #include <glib.h>
 #include <string.h>
@@ -155,8 +155,8 @@ static void test_coarse(void) {
         g_assert_false(graph_crosses(&graph, &graph.edges[e]));
 }
 
-/* A round is one rollout, which only the learner waits for; a version stays where it is for as long as an
- * actor may act with it. */
+/* A round is one rollout, which only the learner waits for. A policy version stays in its bank for as long
+ * as an actor may act with it. */
 static void test_async(void) {
         const Distribution *row = distribution_find(DISTRIBUTION_ASYNC);
         Graph graph = graph_of(DISTRIBUTION_ASYNC);

@@ -57,7 +57,7 @@ static void test_features(void) {
         assert_close(x[SHARES_TIME_LEFT], 0.25);
         assert_close(x[SHARES_WORK_LEFT], 0.5);
         assert_close(x[SHARES_PACE], 0.75);
-        assert_close(x[SHARES_WEIGHT], 0.5); /* 100 lies in the middle of 10 and 1000 */
+        assert_close(x[SHARES_WEIGHT], 0.5); /* 100 is halfway from 10 to 1000 in logarithms */
         assert_close(x[SHARES_DEMAND], 0.25);
         assert_close(x[SHARES_CROWD], 0.5);
 
@@ -65,7 +65,7 @@ static void test_features(void) {
         assert_close(x[SHARES_CROWD], 0);
 }
 
-/* Nothing leaves the interval from 0 to 1, whatever a clock or a record says. */
+/* All features stay between 0 and 1, whatever a clock or a record says. */
 static void test_features_bounds(void) {
         static const double odd[] = { -1, 0, 0.5, 1, 7, 1e300, INFINITY, -INFINITY, NAN };
         float x[SHARES_N_FEATURES];
