@@ -10,7 +10,7 @@ typedef struct Figure {
         const char *name, *unit; /* a unit that ends with /s is better when more */
         double value;
         double limit;     /* in the same unit, measured here as well; 0: none is known */
-        const char *peer; /* that does the same; NULL: none */
+        const char *peer; /* another program that does the same work; NULL: none is known */
         double peer_value;
 } Figure;
 

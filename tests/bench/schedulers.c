@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The time of one decision, which stands between two rounds, for each scheduling policy. Each gets its
- * input: permuted a list of as many rounds as a job may hand in, in the middle of which it stands; minions
- * a network of 32 counts. */
+/* Measures how long one decision takes with each scheduling policy; the next round waits for it. Each policy
+ * gets the input that it needs. For permuted this is a list of 100,000 rounds, and the decisions are made in
+ * its middle. For minions it is a network for 32 numbers of actors. */
 #include <glib.h>
 #include <math.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static int compare(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
-/* Median and the slowest but one in a hundred. */
+/* Prints the median and the 99th percentile of the time of one decision. */
 static void measure(const char *name, const JobSettings *settings, const void *data, size_t n_data,
                 uint64_t first, uint32_t n_rounds) {
         g_autofree double *usec = g_new(double, n_rounds);

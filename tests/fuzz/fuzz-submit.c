@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any message as a SubmitJob: refused with a sentence, or read within its limits; and settings beside the
- * file come back from the ledger's lines as they were. The bytes are a recipe of a message, one part a
- * line, and after an empty line the job's text:
+/* Sends any message as a SubmitJob. It is refused with a sentence, or read within its limits, and the
+ * ledger's lines give back the settings beside the file as they were. The bytes are a recipe of a message,
+ * one part a line, and after an empty line the job's text:
  *   o KEY=VALUE           a setting
  *   f KEY                 a file
  *   s, t, b, d KEY=VALUE  an option of that type
@@ -125,7 +125,8 @@ static int append_parts(sd_bus_message *m, Recipe *recipe, const char *kinds, co
         return sd_bus_message_close_container(m);
 }
 
-/* 0, or libsystemd's error for a string that no message can hold. */
+/* Fills a message from the recipe. Returns 0, or libsystemd's error for a string that no message can
+ * hold. */
 static int message_fill(sd_bus_message *m, Recipe *recipe, int fd) {
         int r;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Takes the invoker's place beside a copy of the spawner: examines everything that it was started with,
- * prints lines of KEY VALUE, and waits to be killed. */
+/* A program that tests start instead of actord-invoker, beside a copy of the spawner. It examines all that
+ * the spawner passed to it, prints lines of KEY VALUE, and waits to be killed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -36,7 +36,7 @@ static void say_file(const char *key, const char *path) {
                 fclose(f);
 }
 
-/* Attaches each mount somewhere, and looks whether it reads as it should and cannot be written. */
+/* Attaches each mount in turn, and prints whether it is read-only and, for a file, the text in it. */
 static void say_mounts(const Launch *launch, unsigned level) {
         for (unsigned i = 0; i < launch->n_mounts; i++) {
                 int fd = INVOKER_FD_MOUNTS + (int) i, r;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* For LD_PRELOAD: the clock of a program is late by LATE_SECONDS of its environment. */
+/* A library for LD_PRELOAD. It makes a program's time() late by the number of seconds in the environment
+ * variable LATE_SECONDS. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/syscall.h>

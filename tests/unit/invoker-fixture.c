@@ -251,7 +251,7 @@ Hello job_connect(Job *job) {
         if (!job->spool) {
                 uint64_t bytes = sizeof(SpoolHead) + SPOOL_RECORDS * sizeof(Record);
 
-                /* Only the invoker may write there. */
+                /* only the invoker may write to the spool */
                 g_assert_cmpint(fd_map(job->spool_fd, bytes, true, &map), ==, -EPERM);
                 g_assert_cmpint(fd_map(job->spool_fd, bytes, false, &map), ==, 0);
                 job->spool = map;
@@ -457,7 +457,7 @@ gpointer level_full(void) {
 
 bool job_tests_init(int *argc, char ***argv) {
 #ifdef __SANITIZE_THREAD__
-        /* ThreadSanitizer runs a thread of its own, so that each fork is one of a process with several
+        /* ThreadSanitizer runs a thread of its own in each process. So the invoker would fork with several
          * threads, which our sandboxes refuse. */
         printf("1..0 # SKIP processes that fork without exec are not for ThreadSanitizer\n");
         return false;

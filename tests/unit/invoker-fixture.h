@@ -49,7 +49,7 @@ extern char programs[SIBLING_DIRECTORY_MAX];
 
 bool programs_are_built(void);
 
-/* tests/integration/hostile-env.c as a plugin; stays NULL where there is no compiler. */
+/* the path of tests/integration/hostile-env.c, compiled as a plugin; NULL: there is no compiler */
 extern char *hostile;
 
 void compile_hostile(void);
@@ -61,7 +61,7 @@ void job_make_cgroup(Job *job);
 /* Plays the spawner. False: this machine does not give the level. */
 bool job_start(Job *job);
 
-/* Plays the daemon: connects, hears Hello. */
+/* Plays the daemon's part: connects to the invoker and receives its Hello. */
 Hello job_connect(Job *job);
 void job_send_plan(Job *job);
 
@@ -74,11 +74,11 @@ void job_reap(Job *job);
 const Record *job_finish(Job *job);
 bool container_is_frozen(const Job *job, unsigned container);
 
-/* Waits, since freezing takes time. A leaf that is not to be frozen has been thawed, or was never frozen,
- * when its round is over. */
+/* Waits until the container's cgroup is frozen, since freezing takes time. False: it was not frozen in
+ * WAIT_MSEC. Thawing needs no wait: it is done when the round is over. */
 bool container_becomes_frozen(const Job *job, unsigned container);
 
-/* The usage of the job's actors so far. */
+/* The CPU time that the job's actors have used so far. */
 uint64_t actors_cpu_nsec(const Job *job);
 
 /* A plugin hangs by using a processor, so that a machine which has not yet reached the loop can be told
@@ -93,14 +93,16 @@ const Record *job_find(const Job *job, uint32_t kind);
 /* False, and the test is skipped: this machine does not give the job's level. */
 bool job_start_or_skip(Job *job);
 
-/* With the plugin of the job's ./hostile.so. False, and the test is skipped: there is no compiler. */
+/* Makes a job whose environment is the plugin ./hostile.so. False: the test is skipped, since there is no
+ * compiler. */
 bool job_init_hostile(Job *job, uint32_t level, const char *text);
 gpointer level_process(void);
 
 /* The strongest level of sandbox that this user may have. */
 gpointer level_full(void);
 
-/* Before and after the tests of a program that starts jobs. False: it says why there is nothing to test. */
+/* Call these before and after the tests of a program that starts jobs. False: there is nothing to test here,
+ * and the reason was printed. */
 bool job_tests_init(int *argc, char ***argv);
 int job_tests_run(void);
 void job_round(Job *job, uint64_t round, uint32_t n_actors);

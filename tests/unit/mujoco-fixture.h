@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checks of a MuJoCo task against numbers that Gymnasium wrote, shared by the tests that hold them. */
+/* Compares a MuJoCo task with numbers that Gymnasium wrote. Each test that uses this file holds such
+ * numbers. */
 #pragma once
 
 #include <mujoco/mujoco.h>
@@ -20,7 +21,7 @@ typedef struct Reference {
                         range[2 * POSITIONS_MAX];
         double gear[CONTROLS_MAX];
         double qpos[POSITIONS_MAX], qvel[POSITIONS_MAX]; /* where the steps begin */
-        double place[MUJOCO_N_PLACE];                    /* the same, for a task that keeps one */
+        double place[MUJOCO_N_PLACE];                    /* MujocoInstance.place before the first step */
         int n_steps;                                     /* 0: all */
         Step steps[N_STEPS];
 } Reference;

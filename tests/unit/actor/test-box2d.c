@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The tasks on Box2D: physics that can be said in advance, how episodes end, and that an episode goes on
- * exactly where a snapshot was taken, in a world that was built anew. tests/parity/box2d.py holds them
- * against Gymnasium. */
+/* The tasks on Box2D: motions that a formula predicts, how episodes end, and that an episode goes on exactly
+ * as before from a snapshot in a world that is built anew. tests/parity/box2d.py compares the tasks with
+ * Gymnasium. */
 #include <errno.h>
 
 #include "tests/unit/env-fixture.h"
@@ -18,8 +18,8 @@ static Env *task_new(const char *name) {
         return env_new(name);
 }
 
-/* The lander falls by 10 m/s² over a fiftieth of a second, as the observation scales it, once the legs have
- * swung out. */
+/* Once the legs have swung out, the lander falls by 10 m/s² in each step of 1/50 s. Observations scale a
+ * speed by HEIGHT / 2 / 50. */
 static void test_lander_falls(void) {
         g_autoptr(Env) env = task_new("LunarLander-v3");
 
@@ -213,8 +213,8 @@ static void test_hardcore_draws(void) {
                 g_assert_cmpint(kinds[kind], >, 20);
 }
 
-/* From any step of an episode: in a fresh instance, in the one that is there already, and over another
- * episode. */
+/* An episode goes on in the same way from a snapshot of any step: in the instance that took it, and in a new
+ * instance, which was in another episode. */
 static void test_goes_on(gconstpointer name) {
         g_autoptr(Env) one = task_new(name), other = NULL;
 
@@ -249,7 +249,7 @@ static void test_snapshot_refused(gconstpointer name) {
                 return;
         env_reset(env, 9);
         g_assert_cmpint(env->abi->snapshot(env->instance, env->snapshot), ==, 0);
-        ((uint32_t *) env->snapshot)[0] = 100000; /* more steps than there are */
+        ((uint32_t *) env->snapshot)[0] = 100000; /* more steps than an episode has */
         g_assert_cmpint(env->abi->restore(env->instance, env->snapshot), ==, -EINVAL);
 
         env_reset(env, 9);

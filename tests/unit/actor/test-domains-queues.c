@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* faas and two-ponds: no request and no water is lost or made, the equations by hand, and baselines that a
- * policy must beat. tests/unit/actor/test-envs.c checks them as it checks every environment. */
+/* Tests of faas and two-ponds: requests and water are neither lost nor made, single steps equal the
+ * equations computed by hand, and the baselines have the returns that a policy must beat.
+ * tests/unit/actor/test-envs.c checks what holds for every environment. */
 #include "tests/unit/domains-fixture.h"
 
 /* faas: the numbers of its state, as actor/envs/faas.c orders them */
@@ -55,8 +56,8 @@ static void test_faas_begins(void) {
         g_autoptr(Env) env = env_with("faas", "Neighbours", "0");
         double state[NUMBERS_MAX];
 
-        /* Before the functions lie three sums, what 16 agents did last, and the latency and the requests of
-         * each step. */
+        /* In a snapshot three sums, the last actions of 16 agents, and the latency and the requests of each
+         * step come before the functions. */
         g_assert_cmpuint(env->spec.snapshot_bytes, ==,
                         (3 + 16 + 2 * 200 + FUNCTIONS + N_FUNCTION) * sizeof(double));
         for (int i = 0; i < 50; i++) {
@@ -83,7 +84,7 @@ static void test_faas_reward(void) {
         step_choice(env, CONTAINER_MORE); /* undoes it */
         g_assert_cmpfloat(env->step.reward, ==, -1);
         step_choice(env, NOTHING);
-        step_choice(env, CONTAINER_LESS); /* another step lies between */
+        step_choice(env, CONTAINER_LESS); /* not undone at once, so no penalty */
         g_assert_cmpfloat(env->step.reward, >, 0);
 
         for (int i = 0; i < 8; i++) /* 1024 + 8 * 128 = 2048 */
@@ -151,7 +152,7 @@ static void test_faas_contention(void) {
         assert_near(crowded, 60, 1e-9); /* its 6 cores for 10 s, not its 20 */
 }
 
-/* One function has shares of 20 cores, on a node with 3 cores, and on one with more than enough. */
+/* One function's CPU shares are worth 20 cores: on a node with 3 cores, and on a node with 60. */
 static void test_faas_cores(void) {
         for (int n_cores = 3; n_cores <= 60; n_cores += 57) {
                 ActordOption options[] = { env_option("Neighbours", "0"),
@@ -171,7 +172,8 @@ static void test_faas_cores(void) {
         }
 }
 
-/* 50 episodes of nothing (0), of any action (1), or of the rule that the neighbours follow (2). */
+/* The mean return of 50 episodes without any action (0), with random actions (1), or by the rule that the
+ * neighbours follow (2). */
 static double faas_return(int how) {
         g_autoptr(Env) env = env_new("faas");
         const float *o = env_observation(env);
@@ -275,7 +277,8 @@ static void test_ponds_orifice(void) {
                         out = fmin(height * sqrt(2 * 9.81 * (depth - height / 2)) * 30 / 1000, depth);
                         depth -= out;
                 }
-                assert_near(state[POND], 1000 * depth, 1e-3); /* the action is a float */
+                /* the tolerance is that of an opening in single precision */
+                assert_near(state[POND], 1000 * depth, 1e-3);
                 assert_near(state[POND] + state[STREAM] + state[DISCHARGE], 1000, 1e-9);
                 g_assert_cmpfloat(state[POND + 1], ==, 0);
         }
@@ -294,7 +297,8 @@ static void test_ponds_flood(void) {
         g_assert_cmpfloat(state[FLOOD], >, 10000);
         g_assert_cmpfloat(state[DISCHARGE], ==, 0);
 
-        /* Both flood throughout while it rains hard: the reward is the weight's alone. */
+        /* Both ponds flood in each inner step, and the stream is below its threshold, so the reward is
+         * -FloodWeight for each pond. */
         env_reset(env, SEED);
         get_state(env, state);
         state[TAKEN] = 16;
@@ -305,7 +309,8 @@ static void test_ponds_flood(void) {
         g_assert_cmpfloat(env->step.reward, ==, -20);
 }
 
-/* The openings that let 0.25 m3/s out of each pond, so that the stream stays at its threshold. */
+/* The rule-based baseline: while a pond has room, its opening lets 0.25 m3/s out, so that the stream stays
+ * at its threshold. A pond that is almost full opens wide. */
 static void rule(const Env *env, float ret[2]) {
         for (int i = 0; i < 2; i++) {
                 double depth = (double) env_observation(env)[i];
@@ -337,7 +342,7 @@ static double storms_return(bool ruled) {
         return sum / 20;
 }
 
-/* The two baselines: all openings open, and a rule that holds the threshold while there is room. */
+/* The two baselines: "passive" leaves all openings open; "rule-based" calls rule(). */
 static void test_ponds_baselines(void) {
         double passive = storms_return(false), ruled = storms_return(true);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each MuJoCo that a module was built against, Debian's and whatever `make MUJOCO=DIR` added: Gymnasium's
- * first steps on the same engine, with options too, and a future that depends on the snapshot alone.
- * Everything goes through the environment ABI, as this test is compiled against one release and runs with
- * several. */
+/* Tests with each release of MuJoCo for which a module was built: Debian's, and those of `make MUJOCO=DIR`.
+ * The first steps equal Gymnasium's on the same release, also with options, and all later steps depend on
+ * the snapshot alone. The test is compiled against one release and runs with several, so it calls only the
+ * environment ABI. */
 #include <json-glib/json-glib.h>
 
 #include "tests/unit/env-fixture.h"
@@ -11,7 +11,7 @@ enum { N_STEPS = 300, SEED = 11 };
 
 typedef struct Engine {
         char *module;  /* "mujoco", "mujoco-4.0.0" */
-        char *version; /* what its library says */
+        char *version; /* the version that the module's MuJoCo library reports */
 } Engine;
 
 static GPtrArray *engines;
@@ -45,8 +45,8 @@ static void find_engines(void) {
                         add_engine(file);
 }
 
-/* Gymnasium's steps on this engine. 2.2.2 has none of its own: the next release agrees with it in first
- * steps up to where an iterative solver stops. */
+/* The steps that Gymnasium makes on this engine. For MuJoCo 2.2.2 there is no file. The next release, 2.3.7,
+ * agrees with it in the first steps, up to the tolerance of an iterative solver. */
 static JsonNode *references_of(const Engine *engine, double *ret_tolerance) {
         bool near = strcmp(engine->version, "2.2.2") == 0;
         g_autofree char *path =

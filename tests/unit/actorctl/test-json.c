@@ -123,8 +123,8 @@ static void test_parsed(void) {
                 check_parsed(wrong[i], false);
 }
 
-/* Too deep JSON is refused also behind text that only the parser, or only the counter of depth, takes for a
- * string. */
+/* JSON that is nested too deep is refused, also behind text that the parser takes for a string but the depth
+ * counter does not, or the reverse. */
 static void test_deep(void) {
         static const char *const before[] = { "", "{\"a\":", "[\"]]]]\",", "[\"\\\"\",", "/* \" */",
                 "// \"\n", "# \"\n", "['\"',", "[\"\\u\" , \",", "[\"\\ud800\" , \",",

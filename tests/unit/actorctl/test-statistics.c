@@ -17,15 +17,16 @@ static void test_interquartile(void) {
         g_assert_cmpfloat(quantile(values, 8, 1), ==, 100);
 }
 
-/* The interval of a normal sample's trimmed mean is known in theory. Equal values have an interval of
- * length zero. A difference of pairs is free of what both share. */
+/* A bootstrap interval agrees with the theory of the trimmed mean of uniform samples. Equal values have an
+ * interval of length zero. The interval of paired differences does not contain the spread that both samples
+ * share. */
 static void test_bootstrap(void) {
         enum { N = 400 };
         double values[N], others[N], equal[4] = { 2, 2, 2, 2 };
         Interval one, again, pair;
 
         for (int i = 0; i < N; i++) {
-                /* Two uniform grids, mixed by a step that is prime to N. */
+                /* Two evenly spaced samples. The differences of their pairs take two values. */
                 values[i] = (i + 0.5) / N;
                 others[i] = values[i] - 0.25 + 0.01 * ((i * 7) % 2);
         }

@@ -57,7 +57,7 @@ static void feed_updates(
                                         .metered = { .cpu_nsec = nsec, .emulated_nsec = nsec - k } });
 }
 
-/* Two actors of 300 steps: 3 ms each, by the model. */
+/* Two actors with 300 steps each. Each rollout takes 3 ms of CPU time and of emulated time. */
 static void feed_round(
                 Fixture *f, uint64_t life, uint64_t round, uint32_t n_learners, uint64_t nsec, bool wasted) {
         for (uint32_t a = 0; a < 2; a++)

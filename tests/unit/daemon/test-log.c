@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every message id has a catalog entry that people can read, and each is there once; floods are counted,
- * not written. */
+/* The catalog has exactly one entry for each message id, and its text is readable. A flood of messages is
+ * counted and not written. */
 #include <glib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The price of a second of an actor by each sheet equals the price code's. */
+/* The price of an actor's second by several kinds of price sheets, against numbers computed by hand; and the
+ * settings with which a job is billed by another sheet. */
 #include <glib.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ static void test_second(void) {
         check_second("[Execution]\nGBSecond=0.01\nRequest=5\nGranularityMSec=1000\n", "", 0.005);
         /* CPUs, rounded up to whole ones. */
         check_second("[Execution]\nVCPUSecond=0.1\nVCPUStep=1\n", "", 0.1);
-        /* Shares of servers, and the watts of a core. */
+        /* Servers of which an actor has a share; then the energy of one core. */
         check_second("[Learner]\nPerHour=7200\nCount=1\nFunctions=4\n[Actors]\nPerHour=3600\nFunctions=10\n",
                         "", 0.1);
         check_second("[Energy]\nKWh=3600\nWattsPerCore=1000\n", "", 1);

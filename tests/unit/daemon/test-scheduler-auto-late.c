@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=auto on a task that differs from those that it was tuned on as LunarLander does: rows pay up to
- * three times as many a round as usual, the noise says so only after a fifth of training, and from then on
- * the surrogate objective is the same with any number of actors. Figures are those of LunarLander's cells
- * (docs/experiments/auto.md). Constant numbers of actors, against which auto is held, follow the same law
- * in each seed; so what remains is what its decisions cost. */
+/* Policy=auto on a task that differs from the tasks on which it was tuned, in the way LunarLander differs. A
+ * round can use up to three times as many rows as usual. The measured noise shows this only after a fifth of
+ * the training. From then on the surrogate objective is the same with any number of actors. The figures are
+ * from LunarLander's cells (docs/experiments/auto.md). Auto is compared with constant numbers of actors,
+ * which obey the same law in each seed, so the difference is the cost of its decisions. */
 #include <glib.h>
 #include <math.h>
 
@@ -12,9 +12,9 @@
 
 #define ROWS      1024u /* of an actor and round */
 #define MOST      64u
-#define B         16.3 /* of the sharp law, in actors */
+#define B         16.3 /* actors; a round with n of them does n / hypot(n, B) of the work */
 #define WORK      21.0 /* rounds with any number of actors */
-#define LATE      0.2  /* the share of the work after which noise is measured */
+#define LATE      0.2  /* the share of the work after which the measured noise is large */
 #define ACTOR_MS  51.2
 #define COLD_MS   300.0
 #define UPDATE_MS 4.096 /* of an actor's rows */
@@ -56,7 +56,8 @@ static void measure(GRand *rand, double at, uint32_t n_actors, Statistics *ret) 
         ret->loss_policy = -0.0018 * exp(g_rand_double_range(rand, -0.7, 0.7));
 }
 
-/* The money of a training and the worth of its time. constant: so many actors; 0: auto decides. */
+/* Simulates a training. Returns its cost, plus the price of its time. constant: the number of actors; 0:
+ * auto decides. */
 static double train(const PriceSheet *sheet, double time_price, uint32_t constant, uint32_t seed,
                 double *ret_s) {
         JobSettings settings = settings_new(time_price);

@@ -50,8 +50,8 @@ static void burn(unsigned msec) {
         while ((uint64_t) ts.tv_sec * 1000 + (uint64_t) ts.tv_nsec / 1000000 < msec);
 }
 
-/* Readings of a child: one while it sleeps, the rest when it is reaped; together what it burnt, no more
- * and no less. */
+/* Reads the CPU time of a child twice: while it sleeps, and when it is reaped. The two readings add up to
+ * exactly the CPU time that it used. */
 static void test_telescope(void) {
         char byte;
         Meter meter;
@@ -105,7 +105,7 @@ static void test_peak(void) {
                 g_test_skip("/proc is not writable for us here");
                 return;
         }
-        g_assert_cmpuint(meter_peak(&meter), ==, 0); /* read again too soon */
+        g_assert_cmpuint(meter_peak(&meter), ==, 0); /* the last reading was too recent */
         p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
         g_assert_true(p != MAP_FAILED);
         (void) munmap(p, bytes);
@@ -140,11 +140,12 @@ static void test_threads_absent(void) {
 static void test_divide(void) {
         uint64_t claims[] = { 1, 7, 3, CLAIM_NONE, 0, 9, CLAIM_NONE - 1, 5, 0, 0 };
 
-        /* The even ones: an actor cannot claim more than was read, and the whole reading is divided. */
+        /* The claims with even indices. An actor cannot claim more than was read, and the whole reading is
+         * divided. */
         divide_reading(1000, 0, 2, 10, claims);
         g_assert_cmpuint(claims[0] + claims[2] + claims[4] + claims[6] + claims[8], ==, 1000);
         g_assert_cmpuint(claims[6], >=, 999);
-        /* The odd ones, of which number 3 takes no part. */
+        /* The claims with odd indices. Number 3 is CLAIM_NONE, so it takes no part. */
         divide_reading(2100, 1, 2, 10, claims);
         g_assert_cmpuint(claims[1], ==, 700);
         g_assert_cmpuint(claims[3], ==, CLAIM_NONE);
@@ -189,7 +190,8 @@ static void check_ended(
         g_assert_cmpint(got_detail, ==, detail);
 }
 
-/* A claim to have been killed from outside would not use up retries. */
+/* An actor may claim only faults of its own. It may not claim that it was killed from outside, since such a
+ * fault would not use up a retry. */
 static void test_claims(void) {
         for (uint32_t fault = 0; fault <= _FAULT_MAX; fault++) {
                 const Answer answer = { .fault = fault };
@@ -205,7 +207,7 @@ static void test_ended(void) {
         check_ended(CLD_EXITED, 3, 0, 0, FAULT_EXITED, 3);
         check_ended(CLD_EXITED, 200, 1 + SANDBOX_STEP_cgroup, 0, FAULT_SANDBOX, SANDBOX_STEP_cgroup);
         check_ended(CLD_EXITED, 209, 1 + SANDBOX_STEP_seccomp, 0, FAULT_SANDBOX, SANDBOX_STEP_seccomp);
-        /* Of a plugin, which can give any status. */
+        /* A plugin can exit with any status, so these prove no failed sandbox step. */
         check_ended(CLD_EXITED, 200, 0, 0, FAULT_EXITED, 200);
         check_ended(CLD_EXITED, 200, 1 + _SANDBOX_STEP_MAX, 0, FAULT_EXITED, 200);
         check_ended(CLD_EXITED, EXIT_ENVIRONMENT_LOAD, 0, 0, FAULT_LOAD, ENOEXEC);

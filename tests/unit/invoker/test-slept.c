@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An actor that sleeps in a step pays for the memory that it holds; one that waits for a CPU does not pay
- * for that. */
+/* An actor that sleeps in a step pays for the memory that it holds. An actor that waits for a CPU pays
+ * nothing for the wait. */
 #include "invoker/slept.h"
 #include "lib/boottime.h"
 #include "lib/clock.h"
@@ -37,7 +37,7 @@ static bool counts_delays(void) {
                schedstat_parse(text, &cpu, &delay) >= 0;
 }
 
-/* The memory time that rollouts of a round were billed beyond their CPU time. */
+/* The emulated time that the rollouts of a round were billed for sleeping, beyond the time of their work. */
 static uint64_t slept_nsec(const Job *job, uint64_t round) {
         uint64_t sum = 0;
 
@@ -62,7 +62,7 @@ static void stop(Job *job) {
         "[Job]\nEnvironment=./hostile.so\n[Environment]\nHow=slow\n[Actor]\nRolloutSteps=16\n[Learner]\n" \
         "MinibatchSize=16\nEpochs=1\n"
 
-/* An environment sleeps for 1.2 s in its 20th step: that counts under Clock=metered alone. */
+/* An environment sleeps for 1.2 s in its 20th step. Only under Clock=metered is that time billed. */
 static void test_sleeper(gconstpointer data) {
         static const char *const clocks[] = { "[Billing]\nClock=metered\n", "[Billing]\nClock=model\n" };
         uint32_t level = GPOINTER_TO_UINT(data);

@@ -54,7 +54,7 @@ static void test_damage(void) {
         place_close(&place);
 }
 
-/* As if it had been written so. */
+/* Writes the digest anew, as if the file had been written with this content. */
 static void reseal(char *content, gsize n) {
         struct sha256_ctx sha;
 
@@ -63,7 +63,8 @@ static void reseal(char *content, gsize n) {
         sha256_digest(&sha, SHA256_DIGEST_SIZE, (uint8_t *) content + n - SHA256_DIGEST_SIZE);
 }
 
-/* What the checkpoint after the next round says of the versions before it. */
+/* Continues from a checkpoint whose arithmetic has this version. `expected`: what the next checkpoint says
+ * of earlier versions. */
 static void check_arithmetic_before(char version, const char *expected) {
         const char *pattern = "\"arithmetic\":\"2\"";
         _cleanup_(checkpoint_close) Checkpoint next = {};
@@ -111,8 +112,8 @@ static void test_arithmetic(void) {
         check_arithmetic_before('9', "9 until round 1");
 }
 
-/* A file with a valid digest is not believed either: its policy is hashed as well. Byte by byte: weights
- * and their statistics are hashed. */
+/* A file whose digest is valid is not trusted yet: the policy in it has a hash of its own. This hash covers
+ * each byte of the weights and of the statistics. */
 static void test_weights(void) {
         g_autofree char *content = NULL;
         Bed bed = {};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Spectra that are known: how fast their ends are found, and what happens where there is nothing to be
- * found. */
+/* The Lanczos method on diagonal matrices: how many steps it needs to find the smallest and the largest
+ * eigenvalue, and that it fails where there are none. */
 #include <errno.h>
 #include <float.h>
 #include <glib.h>
@@ -51,8 +51,8 @@ static void test_outliers(void) {
         g_assert_cmpfloat_with_epsilon(min, -1.5, 1e-9);
 }
 
-/* Evenly spread, the worst case: orthogonality that is kept finds the ends in as many steps as there are
- * numbers. */
+/* The hardest matrix: N eigenvalues at equal distances. Because every new vector is made orthogonal to all
+ * earlier ones, N steps find both ends exactly. */
 static void test_exact(void) {
         double min, max;
         Diagonal d = {};
@@ -86,8 +86,8 @@ static void test_zero(void) {
         g_assert_cmpfloat(max, ==, 0);
 }
 
-/* The smallest numbers there are: squares of lengths are 0 there, so one step is all. The search for the one
- * eigenvalue must end although no number lies within the scale. */
+/* The smallest numbers there are: their squares are 0, so Lanczos ends after one step. The bisection for the
+ * one eigenvalue must end although its precision would round to 0. */
 static void test_tiny(void) {
         const double unit = 1e-312, mean = unit * (N + 1) / 2;
         double min, max;

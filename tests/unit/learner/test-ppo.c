@@ -18,8 +18,8 @@ static Answer learn_filled(Bed *bed, const char *learner, uint32_t n_choices, ui
         return bed_learn(bed, 0, n_actors);
 }
 
-/* Nothing has changed yet: the ratio is 1, nothing is clipped or diverges, and the mean normalised
- * advantage is 0. */
+/* In the first gradient step the policy has not changed yet: each ratio is 1, nothing is clipped, the
+ * divergence is 0, and the policy's loss is 0, since the mean of normalised advantages is 0. */
 static void test_first(void) {
         for (uint32_t n_choices = 0; n_choices < 4; n_choices += 3) {
                 Bed bed = {};
@@ -38,7 +38,7 @@ static void test_first(void) {
         }
 }
 
-/* A clip that nothing reaches changes no bit. */
+/* A clip that is wider than all changes of values leaves each bit of the policy as it is. */
 static void test_wide_value_clip(void) {
         uint8_t plain[32];
 
@@ -108,7 +108,7 @@ static void test_kl_stop_weight(void) {
                 /* Stops in the first epoch, before there is a mean. */
                 { "32", "0.005", 3, 2 },
                 { "32", "10", 3, 0.5 },
-                /* In the second, after one of a single step and so with a mean of 0. */
+                /* Stops in the second epoch. The first epoch was one step, so its mean divergence is 0. */
                 { "128", "0.005", 1, 2 },
         };
 
@@ -126,7 +126,7 @@ static void test_kl_stop_weight(void) {
         }
 }
 
-/* Linear schedules start whole and reach 0 at StopSteps=. */
+/* A linear schedule begins at the full learning rate and reaches 0 at StopSteps=. */
 static void test_schedules(void) {
         Bed bed = {};
         Answer learned = learn_filled(&bed,
@@ -196,7 +196,7 @@ static void check_rows(Bed *bed, double epsilon) {
 
         g_assert_cmpint(forward_new(network, &bed->page.spec, &policy), ==, 0);
         g_assert_cmpint(forward_new(&of_value, &bed->page.spec, &valued), ==, 0);
-        /* Version 0 lies in bank 0 still, and had no statistics. */
+        /* The policy of version 0 is in bank 0 until the next round, and normalises nothing. */
         forward_load(policy, bed->policy, &bed->page.policy);
         forward_load(valued, bed->policy, &bed->page.policy);
         for (uint32_t row = 0; row < b->step_rows; row++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The learner acts for actors that behave, die, and lie. Real threads on real words: honest ones ask as
- * actors do, hostile ones write what they like. */
+/* The learner computes actions for actors that follow the rules, die or lie. Real threads use the real words
+ * of shared memory: honest ones ask as actors do, hostile ones write any values. */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -93,7 +93,8 @@ static void scene_close(Scene *scene) {
         bed_close(&scene->bed);
 }
 
-/* The action that the actor itself would have computed. */
+/* Whether the learner has chosen the action, and the log-probability, that the actor itself would have
+ * computed. */
 static bool acted_right(Scene *scene, Forward *forward, uint32_t actor, uint32_t t, uint32_t e) {
         const Bed *bed = &scene->bed;
         const SegmentLayout *l = &bed->page.segment;
@@ -163,7 +164,7 @@ static void *hostile_main(void *arg) {
         return NULL;
 }
 
-/* Two honest actors, twice over, beside a third that is hostile or silent. */
+/* Two honest actors play two rollouts each beside a third actor, which is hostile or silent. */
 static void play(const char *policy, bool hostile) {
         Scene scene;
         Player players[ACTORS];
@@ -202,7 +203,8 @@ static void test_ready_hostile(void) {
         play("single-learner-fine", true);
 }
 
-/* The barrier is over three, and one never comes: it is left behind, and the others go on. */
+/* The learner waits for requests of all three actors, and the third sends none. After a time the learner
+ * goes on without it. */
 static void test_in_step(void) {
         play("environments", false);
 }
@@ -228,8 +230,8 @@ static uint64_t cpu_nsec_of(pthread_t thread) {
         return (uint64_t) ts.tv_sec * 1000000000u + (uint64_t) ts.tv_nsec;
 }
 
-/* An actor rings and never asks: the learner soon looks only now and then, and serves the others
- * meanwhile. */
+/* An actor rings its bell again and again but asks for no action. The learner soon looks at this bell only
+ * now and then, and serves the other actors meanwhile. */
 static void test_storm(void) {
         enum { STORM_USEC = 500000 };
         Scene scene;
@@ -258,8 +260,8 @@ static void test_storm(void) {
         scene_close(&scene);
 }
 
-/* A request of an attempt that died lies there; its successor's answer is not mistaken for it, nor the
- * other way around. */
+/* The segment still has the request of an attempt whose process died. The next attempt must not take the
+ * answer to that request for its own, and the learner must not take the old request for a new one. */
 static void test_stale(void) {
         Scene scene;
         Player player;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each operation: what is executed in columns against the same in double precision, and that one against
- * finite differences of itself. */
+/* Each operation of the tape is executed in columns and compared with the same operation in double
+ * precision. The latter is compared with finite differences. */
 #include <glib.h>
 #include <math.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static void maximum(Tape *t, Node x, Node y, Node c) {
 static void where(Tape *t, Node x, Node y, Node c) {
         tape_loss(t, tape_where(t, tape_exceeds(t, c, 0.1), tape_exp(t, x), tape_multiply(t, x, y)), 1);
 }
-/* A node that several read, and a loss of several parts. */
+/* One node is an operand of two others, and the loss has several parts. */
 static void several(Tape *t, Node x, Node y, Node c) {
         Node e = tape_exp(t, x), product = tape_multiply(t, e, y);
 
@@ -158,7 +158,8 @@ static void record(Tape *tape, const Case *of, bool late) {
                 tape_sum(tape, 1, tape->losses[k].node, tape->losses[k].coefficient);
 }
 
-/* Derivatives of the row against central differences of the order below. */
+/* Compares the row's first derivatives with central differences of its value, and its second derivatives
+ * with central differences of the first. */
 static void differences(const Tape *tape, LossRow row) {
         const double h = 1e-5;
         LossJet here;
@@ -271,7 +272,7 @@ static void test_overflow(void) {
         g_assert_cmpfloat(bench.d_terms[TERM_LOG_PROBABILITY][0], ==, 0);
 }
 
-/* Where both are equal, the second one is taken. */
+/* Where the two operands are equal, the gradient goes to the second operand. */
 static void test_ties(void) {
         Bench bench;
         Tape tape;
@@ -374,7 +375,7 @@ static void plain_forward(
         }
 }
 
-/* The actor has two places, as a loss may apply it twice. */
+/* A loss with two networks. It applies the actor twice, so the actor has two of the three passes. */
 typedef struct NetworksBed {
         Network actor, critic;
         Tape tape;
@@ -498,7 +499,8 @@ static NetworksBed *networks_bed_new(void) {
         return memset(aligned_alloc(64, bytes), 0, bytes);
 }
 
-/* The gradient for the actor goes through the critic; that for the critic ends there. */
+/* Trains one of two networks whose output goes through both. The actor's gradient goes through the critic;
+ * the critic's gradient does not go on into the actor. */
 static void test_networks(const void *arg) {
         g_autofree NetworksBed *bed = networks_bed_new();
 
@@ -512,7 +514,8 @@ static void test_networks(const void *arg) {
 
 static const float constants[ACTIONS] = { 0.3f, -0.6f };
 
-/* A policy that refines an action, as samplers of several passes do: it reads what it said before. */
+/* A policy that refines its action in two passes, as samplers do: the second pass reads the action of the
+ * first. */
 static void refined_record(Tape *t) {
         Node observation = tape_input(t, INPUT_OBSERVATION);
         Node part = tape_spread(t, tape_input_part(t, INPUT_NORMAL, 1, 1), ACTIONS);

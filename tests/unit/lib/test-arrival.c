@@ -14,7 +14,7 @@ enum {
         UPDATE_NSEC = 2000000
 };
 
-/* Five microseconds a step; ten milliseconds to start, or one. */
+/* A time model with 5 microseconds for a step, and 10 ms for a cold or 1 ms for a warm start. */
 static JobSettings settings_of(uint32_t n_actors_max) {
         JobSettings s = {
                 .clock = CLOCK_MODEL,
@@ -30,7 +30,8 @@ static JobSettings settings_of(uint32_t n_actors_max) {
         return s;
 }
 
-/* A round by the model; returns the actor that was taken. */
+/* Plays one round with the durations of the time model. Returns the actor from which the learner took a
+ * rollout. */
 static uint32_t play(Arrival *arrival, const JobSettings *s, uint32_t n_actors, uint64_t version,
                 uint64_t *ret_nsec) {
         uint64_t nsec;
@@ -48,7 +49,8 @@ static uint32_t play(Arrival *arrival, const JobSettings *s, uint32_t n_actors, 
         return actor;
 }
 
-/* Equal times: the lowest first. Then each comes back in the order in which it was answered. */
+/* Of actors that are ready at the same time, the learner takes the lowest number first. Afterwards the
+ * actors come in the order in which they were started again. */
 static void test_order(void) {
         JobSettings s = settings_of(3);
         Arrival arrival = {};
@@ -68,7 +70,7 @@ static void test_order(void) {
         g_assert_cmpuint(arrival_next(&(Arrival){}, &s, STEPS), ==, UINT32_MAX);
 }
 
-/* One actor: nothing overlaps, and a round is what it is where rounds wait for all. */
+/* With one actor no rollouts overlap, so a round takes as long as where each round waits for all actors. */
 static void test_alone(void) {
         JobSettings s = settings_of(1);
         Arrival arrival = {};
@@ -95,7 +97,8 @@ static void test_overtaken(void) {
         g_assert_cmpuint(play(&arrival, &s, 2, v++, NULL), ==, 0);
 }
 
-/* A larger count begins at once, a smaller one lets those beyond it finish. */
+/* A larger number of actors takes effect at once. With a smaller number, each surplus actor finishes its
+ * rollout. */
 static void test_counts(void) {
         JobSettings s = settings_of(4);
         Arrival arrival = {};
@@ -116,7 +119,7 @@ static void test_counts(void) {
         g_assert_cmpuint(arrival.flights[3].policy_version, ==, v);
 }
 
-/* WarmActors=1: of two that are not needed any more the lower one is kept. */
+/* WarmActors=1 with two idle actors: the actor with the lower number stays warm. */
 static void test_warm(void) {
         JobSettings s = settings_of(3);
         Arrival arrival = {};

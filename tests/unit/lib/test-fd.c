@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sealed memory stays as it is; whole reads and writes are whole; files of ours are found. */
+/* Tests of lib/fd.h: sealed memory cannot be changed, reads and writes transfer all bytes, and the programs
+ * beside this program are found. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>

@@ -28,7 +28,8 @@ typedef struct Pair {
         uint64_t spin_nsec;
 } Pair;
 
-/* Both sides make up their bytes from the round alone, at both ends of the structure. */
+/* Orders and answers follow from the round alone. Their first and last members are set, so that the reader
+ * would notice a half-written one. */
 static Order order_of(uint64_t round) {
         return (Order){ .kind = ORDER_LEARN, .round = round, .remote = (uint32_t) (round * 7) };
 }
@@ -192,7 +193,8 @@ static void test_bell_only_for_sleepers(void) {
         turn_reply(pair.turn, &answer, pair.bell_fd);
         g_assert_cmpint(poll(&poll_fd, 1, 0), ==, 1);
 
-        /* A bell that has been rung very often still rings, and blocks no one. */
+        /* An eventfd whose counter is almost full is still readable, and a write to it must not block the
+         * worker. */
         (void) !write(pair.bell_fd, &(uint64_t){ UINT64_MAX - 2 }, 8);
         turn_order(pair.turn, &order, false);
         turn_wait(pair.turn, 0, &got);

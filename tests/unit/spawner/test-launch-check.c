@@ -55,10 +55,10 @@ static void test_fields(void) {
         REFUSED(launch.job = 0);
         REFUSED(launch.life = 0);
         REFUSED(launch.purpose = LAUNCH_WEIGH + 1);
-        REFUSED(launch.purpose = LAUNCH_WEIGH);  /* with mounts */
-        REFUSED(launch.cpu_weight = 1);          /* of a job that begins */
-        REFUSED(launch.purpose = LAUNCH_SETTLE); /* with mounts */
-        REFUSED(launch.purpose = LAUNCH_TRIAL);  /* of a manager */
+        REFUSED(launch.purpose = LAUNCH_WEIGH);  /* no mounts are allowed */
+        REFUSED(launch.cpu_weight = 1);          /* a launch that trains sets no weight */
+        REFUSED(launch.purpose = LAUNCH_SETTLE); /* no mounts are allowed */
+        REFUSED(launch.purpose = LAUNCH_TRIAL);  /* a trial asks no manager for a cgroup */
         REFUSED(launch.owner = UINT32_MAX);
         REFUSED(launch.manager = 3);
         REFUSED(launch.sandbox = _SANDBOX_CHOICE_MAX);
@@ -86,7 +86,7 @@ static void test_fields(void) {
         settle.cpu_weight = 100;
         g_assert_cmpint(launch_check(&settle, sizeof(settle), 0, 0, &answer), ==, -EBADMSG);
         for (settle.purpose = LAUNCH_REMOVE; settle.purpose <= LAUNCH_WEIGH; settle.purpose++) {
-                settle.cpu_weight = 0; /* WEIGH: it is only read */
+                settle.cpu_weight = 0; /* LAUNCH_WEIGH with 0 only reads the weight */
                 g_assert_cmpint(launch_check(&settle, sizeof(settle), 0, 0, &answer), ==, 0);
                 settle.cpu_weight = 10000;
                 g_assert_cmpint(launch_check(&settle, sizeof(settle), 0, 0, &answer), ==, 0);
