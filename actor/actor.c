@@ -37,7 +37,8 @@ const ActordEnv *actor_acquire(const ActorContext *context) {
         return env;
 }
 
-/* Makes the host at the first order that needs it: in a probe the sizes are not known yet. */
+/* Makes the actor's Host (actor/host.c) when the first order needs it. A probe has no Host, since the sizes
+ * of memory are not known yet. */
 static int host_acquire(const ActorContext *context, const ActordEnv *env, Host **host) {
         if (*host)
                 return 0;

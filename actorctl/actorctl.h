@@ -13,9 +13,10 @@ enum { EPISODES_DEFAULT = 100 }; /* for an evaluation, and for a scheduler's tra
 typedef enum ExitStatus {
         STATUS_OK = 0,
         STATUS_FAILED = 1,
-        STATUS_USAGE = 2,         /* an error in the command line or the job file */
-        STATUS_BUDGET = 3,        /* the budget was exhausted before the target was reached */
-        STATUS_ENDING = 4,        /* the user left before the ledger had all records: `actorctl recover` */
+        STATUS_USAGE = 2,  /* an error in the command line or the job file */
+        STATUS_BUDGET = 3, /* the budget was exhausted before the target was reached */
+        /* the user left `actorctl run` before the ledger had all records; `actorctl recover` adds them */
+        STATUS_ENDING = 4,
         STATUS_INTERRUPTED = 130, /* as shells report SIGINT */
 } ExitStatus;
 
@@ -101,7 +102,7 @@ void complain_bare(const char *sentences);
 /* The last message that the functions above have printed; "": there was none. */
 const char *complaint_last(void);
 
-/* Whether a verb may write a file of this name: the name is free, or belongs to an ordinary file and not to
+/* Whether a verb may write a file of this name: there is no such file yet, or it is an ordinary file and not
  * a device, a pipe or a link. false: a message has been printed. */
 bool may_replace(const char *path);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checks of a job file that only a submission makes. CPUs must exist. The data set is opened here; later an
- * actor parses it. */
+/* Checks of a job file that only a submission makes. The CPUs of AllowedCPUs= must exist on this host. The
+ * data set is opened here; later an actor parses it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>

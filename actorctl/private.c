@@ -122,13 +122,15 @@ bool run_directory_has_checkpoint(const char *path) {
         return has_checkpoint(path, 0);
 }
 
-/* A checkpoint of round 0 does not count: a job that fails at once leaves one, before any training. */
+/* Whether a run has a trained policy. A job that fails at once leaves a checkpoint of round 0, which does
+ * not count. */
 static bool has_policy(const char *path) {
         return has_checkpoint(path, 1);
 }
 
-/* A run without a policy never displaces a run with a policy. A run in progress holds a lock on its
- * directory. */
+/* Removes the oldest run directories beyond RUNS_KEPT, and counts runs with and without a policy separately:
+ * a run without a policy never displaces a run with a policy. It keeps runs in progress, which hold a lock
+ * on their directory. */
 void run_directories_prune(const char *newest) {
         g_autofree char *runs = g_path_get_dirname(newest);
         g_autoptr(GArray) numbers = run_numbers(runs);

@@ -66,7 +66,7 @@ static ExitStatus refuse_size(
                         row->key, a[0] ? a : " unset", b[0] ? b : "none");
 }
 
-/* Compares only settings that decide the shape of a tensor whatever the algorithm is. */
+/* Compares only the settings that decide a tensor's shape with every algorithm. */
 static ExitStatus check_size(
                 const JobSettings *ours, const JobSettings *theirs, const NamedCheckpoint *from) {
         bool max = settings_present(ours, SETTING_Scaling_MaxActors) ||

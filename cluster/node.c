@@ -278,8 +278,9 @@ static int watch_signals(void) {
         return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Waits for a few seconds: the invoker cleans up when its stream ends, and a spawner that made a cgroup
- * removes it. After this program, Slurm kills all other processes of the step. */
+/* Waits at most INVOKER_END_MSEC until the invoker and its spawner have ended. The invoker cleans up when
+ * its stream ends, and a spawner that made a cgroup removes it. When this program has ended, Slurm kills all
+ * other processes of the step. */
 static void await_end(int pid_fd, pid_t spawner) {
         uint64_t deadline = clock_boottime() + INVOKER_END_MSEC * 1000000ull;
 

@@ -28,7 +28,8 @@ void parcel_done(Parcel *parcel) {
         parcel->fd = close_fd(parcel->fd);
 }
 
-/* Whether nodes need the file: their programs, the modules that these load, and libraries with a version. */
+/* Whether nodes need the file, by its name: actord's programs (actord-*), modules (*.so) and libraries with
+ * a version (*.so.*). */
 static bool is_ours(const char *name) {
         const char *module = strstr(name, ".so");
 
@@ -64,7 +65,7 @@ static int make_archive(void) {
         return fd < 0 ? -errno : fd;
 }
 
-/* tar and sbcast open the archive by this name. */
+/* A name for the archive, which has no other, under which tar and sbcast can open it. */
 static void name_archive(const Parcel *parcel, char ret[64]) {
         (void) snprintf(ret, 64, "/proc/%d/fd/%d", (int) getpid(), parcel->fd);
 }

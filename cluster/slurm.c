@@ -24,7 +24,8 @@ enum {
          * less and less often. */
         LOOK_MSEC_FIRST = 500,
         LOOK_MSEC_LAST = 15000,
-        /* After a while squeue does not list ended jobs any more (MinJobAge). */
+        /* A job that is absent from more looks than these has ended: after MinJobAge squeue does not list an
+         * ended job any more. */
         ABSENT_LOOKS = 3,
         CANCELS_MAX = 64,
         STRAYS_MAX = 16,
@@ -35,8 +36,9 @@ typedef enum Check { CHECK_PARTITION, CHECK_SUBMISSION, CHECK_OVER } Check;
 
 /* What earlier calls of squeue ("looks") have shown of a node's job. */
 typedef struct Sight {
-        unsigned n_absent;  /* looks in a row that did not list the job */
-        int64_t first_used; /* the job's used time when it was first seen running; -1: not known */
+        unsigned n_absent; /* looks in a row that did not list the job */
+        /* for how many seconds the job had run when a look first found it running; -1: not known */
+        int64_t first_used;
 } Sight;
 
 typedef struct Slurm {
@@ -49,12 +51,12 @@ typedef struct Slurm {
         int n_words;
         uint64_t next_look_nsec, look_msec, next_submit_nsec, next_cancel_nsec;
         int64_t looked; /* engine_clock() when the last look began */
-        bool fresh;     /* something has changed, so look soon */
+        bool fresh;     /* a job of the engine has changed: look again after LOOK_MSEC_FIRST */
         Sight *sights;  /* [nodes] */
         Delivery delivery;
-        bool submitted;              /* Slurm has accepted a job of this engine */
-        bool unsure;                 /* Slurm may have such a job whose number sbatch did not tell */
-        char strays[STRAYS_MAX][32]; /* jobs whose number sbatch did not tell, as the last look found them */
+        bool submitted; /* Slurm has accepted a job of this engine */
+        bool unsure;    /* Slurm may have a job of this engine whose number sbatch did not report */
+        char strays[STRAYS_MAX][32]; /* such jobs, as the last look found them by `name` */
         size_t n_strays;
 } Slurm;
 
@@ -126,7 +128,8 @@ static bool start(Engine *engine, Command *command, char *const argv[], const ch
         return r >= 0;
 }
 
-/* Asks, before anything is queued, where the nodes are, and whether Slurm would accept such a job. */
+/* Runs a command before any node is requested: sinfo, which lists the nodes of the partition, or a trial of
+ * sbatch, which says whether Slurm would accept a node's job. */
 static void begin_check(Engine *engine) {
         Slurm *slurm = engine->own;
         char partition[300];
@@ -215,9 +218,9 @@ static void begin_submit(Engine *engine, uint64_t now) {
         }
 }
 
-/* Reads the answer of sbatch. If it is not clear, the job may be queued. Then this node is over, and the
- * head asks for another one under a new number, so no two jobs have the same number. If squeue lists the
- * unclear job later, it is cancelled. */
+/* Reads the answer of sbatch. If the answer does not say whether Slurm accepted the job, the job may be
+ * queued. Then this node is over, and the head asks for another node, which has a new number, so no two
+ * Slurm jobs stand for one node. If squeue later lists the job, it is cancelled. */
 static void end_submit(Engine *engine, uint64_t now) {
         Slurm *slurm = engine->own;
         EngineNode *node = engine->nodes + slurm->submitting;
@@ -247,7 +250,8 @@ static void end_submit(Engine *engine, uint64_t now) {
                         (void) snprintf(node->words, sizeof(node->words), "%s", words);
                 return;
         }
-        /* Perhaps no other host is left, so hosts on which nodes failed are tried again. */
+        /* sbatch refused the job. The reason may be that no host is left beside the excluded ones, so hosts
+         * on which nodes failed are tried again. */
         if (engine->avoid[0] && !unsure) {
                 engine->avoid[0] = 0;
                 slurm->next_submit_nsec = now + RETRY_SECONDS * 1000000000ull;

@@ -60,7 +60,7 @@ typedef struct Config {
         size_t n_rules;
 } Config;
 
-/* MaxJobs=0 becomes the number of CPUs. */
+/* Sets the defaults. MaxJobs=0 becomes the number of CPUs. */
 void config_init(Config *config);
 
 /* Adds the settings of a text. -EINVAL with *ret_message, a sentence with file, line and key, to be freed
@@ -71,6 +71,7 @@ int config_parse(Config *config, const char *text, const char *file_name, char *
  * names. Files that do not exist are skipped. */
 int config_read(Config *config, const char *directory, char **ret_message);
 
-/* Finds the settings for a user: first the rules of groups apply in their order, then the user's own. */
+/* Finds the settings for a user: first the rules of the user's groups apply, in their order in the files,
+ * then the rules for this user. */
 void config_for_user(const Config *config, uint32_t uid, const gid_t *groups, size_t n_groups, Config *ret);
 bool config_is_member(uint32_t id, const gid_t *groups, size_t n);

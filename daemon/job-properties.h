@@ -12,6 +12,7 @@
 JOB_PROPERTIES(X)
 #undef X
 
-/* Names for PropertiesChanged, terminated by NULL. */
+/* The names of the properties that change with the job's state, and of those that change with each round:
+ * lists for PropertiesChanged, terminated by NULL. */
 extern const char *const job_state_properties[];
 extern const char *const job_round_properties[];

@@ -24,7 +24,8 @@
 #include "lib/boottime.h"
 #include "lib/string-tables.h"
 
-/* Less than the spool's length, so that a commit comes before the invoker must wait. */
+/* Much less than the spool holds, so that the daemon commits records before the invoker must wait for
+ * room. */
 #define PENDING_MAX (SPOOL_RECORDS / 4)
 
 static void say_started(Job *job) {
@@ -174,7 +175,8 @@ static void take(Job *job, const Record *record) {
         case RECORD_CHECKPOINT:
                 job->waits_checkpoint = 0;
                 say_checkpoint(job, record);
-                /* The cost of this life is known only now. A commit that fails is logged and tried again. */
+                /* Makes the checkpoint's record, and the records of the work before it, durable. A commit
+                 * that fails is logged and tried again. */
                 (void) commit_now(job->context);
                 break;
         case RECORD_ENDED: life_ended_by_itself(job); break;

@@ -30,7 +30,8 @@ typedef struct Received {
 /* Call this only in a process that has no other children. start_usec: if a keeper takes longer to start,
  * another one is started. Returns 0 or -errno. */
 int keepers_new(uint64_t start_usec, Keepers **ret);
-/* Ends the keepers that are ready. The others end with the process that made them. */
+/* Ends the keepers that hold no descriptors. A keeper with descriptors ends when the process that made it
+ * ends. */
 Keepers *keepers_free(Keepers *keepers);
 
 /* Lets a keeper receive the next byte of this socket, with this user's descriptors. 1: done. 0: there was no

@@ -37,8 +37,8 @@ const char *message_id(Message message) {
         return message_ids[message];
 }
 
-/* systemd tells a service which stream is the journal's. So a redirected stderr is not mistaken for the
- * journal. */
+/* Whether stderr is the journal. systemd names the journal's device and inode in JOURNAL_STREAM. So a stderr
+ * that leads elsewhere is not mistaken for the journal. */
 static bool stderr_is_journal(void) {
         const char *e = getenv("JOURNAL_STREAM");
         unsigned long long device, inode;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actord: options, checks, new, start, ready, loop. */
+/* The daemon actord reads options and configuration, checks them, makes the manager and runs the event
+ * loop. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +50,7 @@ static int failure_exit_status(int error) {
         case EINVAL:
         case EBADMSG:
         case EUCLEAN: return FAILURE_CONFIG;
-        default: return FAILURE_OTHER; /* the enum is defined elsewhere */
+        default: return FAILURE_OTHER; /* any other error may be temporary */
         }
 }
 
@@ -153,8 +154,8 @@ static int parse_options(int argc, char **argv) {
         return 1;
 }
 
-/* In run mode, begins a session of its own: Ctrl-C of a terminal must reach only the caller. And processes
- * of the job that lose their parent become children of this one. */
+/* In run mode, begins a session of its own, so that Ctrl-C on a terminal reaches only the caller. Also makes
+ * this process the parent of all the job's processes whose own parent has ended. */
 static int detach(void) {
         if (arg_mode != DAEMON_RUN)
                 return 0;

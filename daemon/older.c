@@ -69,7 +69,7 @@ static int next_job(Manager *manager) {
         return 1;
 }
 
-/* Sums up some records. 1: there may be more to do. */
+/* Adds up one portion of an older job's records, or begins with the next job. 1: there may be more to do. */
 static int sum_some(Manager *manager) {
         int r;
 

@@ -91,8 +91,8 @@ static void round_clear(Progress *p) {
         p->n_rollouts = p->rollouts_nsec = p->slowest_nsec = p->update_nsec = 0;
 }
 
-/* Adds the facts of a round that a scheduler may know, from the round's records alone. Evaluations do not
- * change them, except that an evaluation uses up a budget, too. */
+/* Fills in the facts of a round that a scheduler may know, from the round's records alone. An evaluation
+ * changes none of them but the budget that is left. */
 static void add_facts(
                 Progress *p, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         uint64_t cost = p->usage.round_start_nano, budget = settings->budget.nano;
@@ -123,7 +123,6 @@ static void add_rollout(Progress *p, const Record *record) {
                 p->slowest_nsec = record->metered.emulated_nsec;
 }
 
-/* Takes the means of an evaluation that has ended. */
 static void take_evaluation(Progress *p, const Record *record) {
         Statistics statistics = record->statistics;
 
@@ -359,8 +358,8 @@ void progress_add(Progress *p, const PriceSheet *sheet, const JobSettings *setti
         case RECORD_WORKER: add_worker(p, record); break;
         case RECORD_POOL: break;
         case RECORD_CHECKPOINT:
-                /* A damaged checkpoint does not count as progress: if a job's lives write only damaged ones,
-                 * the job must end. */
+                /* A damaged checkpoint does not count as progress: if all checkpoints of a job's lives are
+                 * damaged, the job must end. */
                 if (record->fault == FAULT_NONE && !record->wasted) {
                         p->checkpoint_life = record->life;
                         p->n_lacking = 0;

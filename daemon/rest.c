@@ -29,7 +29,8 @@
 DEFINE_CLEANUP(Job *, job_free)
 DEFINE_CLEANUP(Ledger *, ledger_close)
 
-/* The places for a rest, in the order in which they are tried; NULL: there is none. */
+/* The directories in which a *rest* may be stored (rows that the ledger did not take: daemon/rest.h), in the
+ * order in which they are tried. NULL: there is no such directory. */
 static void places(const char *state_directory, const char *ret[5]) {
         const char *const all[] = { state_directory, g_get_tmp_dir(), "/var/tmp", "/dev/shm",
                 g_get_user_runtime_dir() };
@@ -84,7 +85,8 @@ int rest_keep(Manager *manager, char **ret) {
         const char *all[5];
         int r = -ENOSPC;
 
-        manager->context.commit_again_usec = 0; /* no later try will be made */
+        /* there will be no later commit: rows that the ledger does not take now go to a directory */
+        manager->context.commit_again_usec = 0;
         JOBS_FOREACH (job, &manager->context.jobs)
                 job_leave(job);
         if (commit_now(&manager->context) >= 0) {
@@ -98,8 +100,8 @@ int rest_keep(Manager *manager, char **ret) {
         return r;
 }
 
-/* The state directory to which a rest belongs. NULL: this is not a rest, or another user made it and could
- * have written any path there. */
+/* Reads which state directory the rows of a rest directory (daemon/rest.h) belong to. NULL: it is no rest
+ * directory, or another user made it and could have written any path there. */
 static char *origin_of(const char *directory) {
         g_autofree char *path = g_build_filename(directory, ORIGIN_NAME, NULL);
         char origin[PATH_MAX];

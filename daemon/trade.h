@@ -13,7 +13,7 @@
 #define TRADE_NO_ACTION (-1)
 #define TRADE_TURN_USEC (2000ull * 1000)
 
-/* The limits of a traded weight. A job has at least a quarter and at most four times the weight of a job
+/* The limits of the CPU weight that a job gets by trading: a quarter of, and four times, the weight of a job
  * that does not trade. */
 #define TRADE_WEIGHT_MIN 25u
 #define TRADE_WEIGHT_MAX 400u
@@ -30,15 +30,16 @@ typedef struct Trader {
  * over the others, as in training. cores: CPUs of the host. */
 void trade(Trader traders[], size_t n, double cores);
 
-/* Weights in proportion to the bids, as far as the limits above allow. The mean weight of one user's jobs,
- * each counted by its demand, is SHARES_WEIGHT_DEFAULT, so no user gains from the jobs of another. A user's
- * weights change only if one of them would change by 5 % or more, or go back to the default. */
+/* Computes the weights of all traders, in proportion to their bids, from TRADE_WEIGHT_MIN to
+ * TRADE_WEIGHT_MAX. The mean weight of one user's jobs, each counted by its demand, is
+ * SHARES_WEIGHT_DEFAULT, so no user gains from the jobs of another. A user's weights change only if one of
+ * them would change by 5 % or more, or go back to the default. */
 void trade_weights(const Trader traders[], size_t n, uint32_t ret[]);
 
 /* The speed of a job. Its progress is known only as of the end of a round, which may take many turns. */
 typedef struct TradeSpeed {
         double changed;      /* seconds of a clock: when `done` last grew, or the first look */
-        double done;         /* the share of the job's work that was done then */
+        double done;         /* the share of the job's work that was done at `changed` */
         double mean;         /* the running mean of the speed, in shares of the work in a second */
         double longest;      /* seconds of the longest whole round so far; 0: none yet */
         bool begun, rounded; /* there was a first look; a round's end was seen */
@@ -64,10 +65,10 @@ typedef struct TradeState {
  * true if the job can trade no more: the host has no weights, or too many questions have failed. */
 bool trade_note(TradeState *state, int error, uint32_t weight);
 
-/* Whether the job may trade. */
+/* Whether the job may trade: it trains, it is running, and trading has not failed for good. */
 bool trade_may(const TradeState *state);
 
-/* Whether the job may trade, and has, or may have, another weight than the default. */
+/* Whether the job may trade, and its weight is not known to be the default. */
 bool trade_is_unequal(const TradeState *state);
 
 /* Whether the job trades no more but does not have the default weight, so that the daemon must set it. It

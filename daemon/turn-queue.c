@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Users and connections are remembered only while some of their items wait. */
+/* The queue forgets a user or a connection as soon as none of its items waits. */
 #include "daemon/turn-queue.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ typedef struct User {
 } User;
 
 struct TurnQueue {
-        GQueue users;          /* Users, the next one first */
+        GQueue users;          /* the queue of Users; the first one has the next turn */
         GHashTable *strangers; /* name → Connection */
         unsigned n;
 };
@@ -126,8 +126,8 @@ static void *give_way(TurnQueue *queue, unsigned one) {
         return item;
 }
 
-/* Makes room for one more item of a user or an unknown connection with n items. Returns the item that loses
- * its place. */
+/* Makes room for one more item of a user, or of a connection whose user is not known. n: how many items of
+ * theirs already wait. Returns the item that loses its place; NULL: no item does. */
 static void *make_room(TurnQueue *queue, unsigned n, void *item, unsigned n_max) {
         void *gone;
 

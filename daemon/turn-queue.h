@@ -21,7 +21,7 @@ TurnQueue *turn_queue_new(void);
 /* Frees the queue. item_free: called for the items that still wait. */
 TurnQueue *turn_queue_free(TurnQueue *queue, GDestroyNotify item_free);
 unsigned turn_queue_length(const TurnQueue *queue);
-/* Whether items of a known user's connection wait. */
+/* Whether items of this connection wait, if the connection's user is known. */
 bool turn_queue_has(const TurnQueue *queue, const char *connection);
 
 /* Adds an item. Returns NULL, or the item that has lost its place: another one, or this one if there was no
@@ -30,7 +30,8 @@ void *turn_queue_push(TurnQueue *queue, uint32_t uid, const char *connection, vo
 /* Like turn_queue_push(), for a connection whose user is not known yet. */
 void *turn_queue_push_stranger(TurnQueue *queue, const char *connection, void *item, unsigned n_max);
 bool turn_queue_has_stranger(const TurnQueue *queue, const char *connection);
-/* Sets the user of a connection. Returns the connection's items that waited for this, in their order. */
+/* Sets the user of a connection. Returns the connection's items that waited until the user was known, in
+ * their order. */
 GQueue turn_queue_introduce(TurnQueue *queue, const char *connection);
 /* Takes the next item; NULL: none waits. */
 void *turn_queue_pop(TurnQueue *queue, uint32_t *ret_uid);

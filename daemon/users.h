@@ -22,5 +22,6 @@ int users_known(Users *users, uint32_t uid, Quota *ret);
 /* Finds the quota of a user. false: it is not known yet. Then it is looked up, and jobs_schedule() is called
  * when the answer comes. */
 bool users_quota(Users *users, uint32_t uid, Quota *ret);
-/* Whether an answer has come since the last call. Then calls that wait for one (quota_ask()) try again. */
+/* Whether the host's user database has given an answer since the last call. Then calls that wait for a
+ * user's quota (quota_ask()) try again. */
 bool users_take_news(Users *users);

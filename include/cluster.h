@@ -28,7 +28,7 @@
 #define CLUSTER_NODES_MAX 1024u         /* the most that a job may ask for at once */
 #define CLUSTER_PROGRAM "actord-cluster"
 /* The largest file of Environment=FILE that is sent to nodes. A host with a fast network can send such a
- * file to a hundred nodes within a minute, the time that each node has. */
+ * file to a hundred nodes within a minute, and each node must have it within a minute. */
 #define CLUSTER_PLUGIN_MAX (64u << 20)
 
 /* The descriptors of actord-cluster after exec. Its stderr is the job's, and argv has only its name. */
@@ -93,6 +93,7 @@ typedef struct ClusterEvent {
         uint64_t memory_bytes;                  /* UP: what actors may use there */
         ClusterCost cost;                       /* COST */
         char name[64];                          /* UP: the host's name; NUL-terminated */
-        char words[256];                        /* one line of printable ASCII, NUL-terminated */
+        /* the reason of PENDING, LOST or REFUSED: a line of printable ASCII, NUL-terminated */
+        char words[256];
 } ClusterEvent;
 static_assert(sizeof(ClusterCost) == 48 && sizeof(ClusterEvent) == 392, "ABI");

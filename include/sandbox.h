@@ -21,7 +21,8 @@ typedef enum SandboxStep {
         _SANDBOX_STEP_MAX, _SANDBOX_STEP_INVALID = -EINVAL,
 } SandboxStep;
 
-/* Exit statuses of an actor whose sandbox has closed. */
+/* Exit statuses of an actor that ends by itself after its sandbox has closed, and of a learner that cannot
+ * begin. */
 enum { EXIT_ENVIRONMENT_LOAD = 220, EXIT_ABORTED = 221, EXIT_LEARNER_SETUP = 222 };
 /* The exit status of a relay (invoker/relay.h) whose node is gone. */
 #define EXIT_NODE_LOST 227

@@ -21,7 +21,7 @@
 #define SHARES_WEIGHT_DEFAULT 100u      /* the kernel's, for a cgroup whose weight is not set */
 #define SHARES_WEIGHT_MAX 1000u
 #define SHARES_FACTOR 1.5
-#define SHARES_KERNEL_MAX 10000u        /* the most that cpu.weight takes; it takes 1 at least */
+#define SHARES_KERNEL_MAX 10000u        /* the kernel's largest cpu.weight; the smallest is 1 */
 
 /* X(NAME): the observation of a job, in this order, each between 0 and 1. A trained policy is useless with
  * other features. */
@@ -30,9 +30,9 @@
         X(WORK_LEFT)            /* the share of its work that is left */                                \
         X(PACE)                 /* n / (n + g): n the speed that it needs, g the one that it has; above */ \
                                 /* 0.5 it will be late; 0: it has no deadline */                        \
-        X(WEIGHT)               /* its bid, on a logarithmic scale */                                   \
+        X(WEIGHT)               /* its bid for CPU weight (daemon/trade.h), on a logarithmic scale */   \
         X(DEMAND)               /* the share of the host's CPUs that it could use */                    \
-        X(CROWD)                /* the share of the demand of all jobs for which there is no CPU */
+        X(CROWD)                /* the share of all jobs' demand for CPUs that the host cannot meet */
 
 typedef enum SharesFeature {
 #define X(NAME) SHARES_##NAME,
@@ -47,10 +47,10 @@ typedef enum SharesAction { SHARES_DOWN, SHARES_SAME, SHARES_UP, SHARES_N_ACTION
  * that took each action (lib/company.h). */
 #define SHARES_N_INPUTS (2u * SHARES_N_FEATURES + SHARES_N_ACTIONS)
 
-/* One job, as its features are computed. */
+/* The figures of one job from which its features are computed. */
 typedef struct SharesJob {
         double time_left, work_left;
         double needed, got;                     /* speeds in one unit; needed 0: it has no deadline */
         double demand;                          /* CPUs that it could use */
-        uint32_t weight, reserved;              /* its bid */
+        uint32_t weight, reserved;              /* weight: the job's bid */
 } SharesJob;

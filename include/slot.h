@@ -34,8 +34,8 @@ typedef struct SegmentLayout {
          * slot for each agent, one after another */
         uint32_t envs, steps;
         uint32_t agents, reserved;              /* of an environment */
-        /* [K - 1 + T + 1][E][frame_bytes] raw. The K - 1 rows before row 0 are the older frames of its
-         * stack; row T follows the last step. lib/slot.h finds stacks */
+        /* [K - 1 + T + 1][E][frame_bytes] raw. Before row 0 there are K - 1 rows with the older frames of
+         * row 0's stack; row T follows the last step. lib/slot.h finds stacks */
         uint64_t observations_at;
         uint64_t observation_bytes;             /* of one observation; the element is the spec's */
         /* of the newest frame, the only one that a row stores; the older ones are in earlier rows */

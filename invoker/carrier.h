@@ -10,8 +10,8 @@
 
 #include "invoker/placement.h"
 
-/* Counts of one node's carrier, in memory that the invoker reads. So they are not lost if the carrier is
- * killed. */
+/* What one node's carrier has sent, received and waited for, in memory that the invoker reads. So the
+ * numbers are not lost if the carrier is killed. */
 typedef struct CarrierMeter {
         _Atomic uint64_t sent_bytes, received_bytes;
         _Atomic uint64_t busy_nsec; /* how long the node has had an order */
@@ -44,7 +44,7 @@ uint64_t carrier_patience_nsec(uint64_t longest_nsec, uint64_t timeout_nsec);
 #define CARRIER_LOOKS 4u
 typedef struct Silence {
         uint64_t since_nsec; /* since the last message or look */
-        uint32_t n_looks;    /* since the last message; CARRIER_LOOKS: the node is given up */
+        uint32_t n_looks;    /* since the last message; the node is given up when it is CARRIER_LOOKS */
 } Silence;
 
 /* Call this when the node has sent something, or has got its first order. */

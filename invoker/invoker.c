@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The loop over all events of a job. It sleeps in epoll. All consequences of an event follow immediately,
- * here or in conduct.c. While records wait for a place in the spool, the job pauses: the loop then reacts
+ * here or in conduct.c. While records wait because the spool is full, the job pauses: the loop then reacts
  * only to the daemon and to signals. */
 #include "invoker/complain.h"
 #include "invoker/invoker.h"
@@ -124,7 +124,8 @@ int invoker_new(Invoker **ret) {
         Failed why = { .abi = PLAN_ABI, .message = PLAN_MESSAGE_FAILED, .error = -ENOMEM };
         int r;
 
-        limits_prepare(); /* each actor needs a handful of descriptors */
+        /* raises the limit of open files, since each actor needs a handful of descriptors */
+        limits_prepare();
         if (!invoker) {
                 link_tell_failed(INVOKER_FD_SOCKET, &why);
                 return invoker_complain(-ENOMEM, "out of memory");
@@ -143,8 +144,8 @@ int invoker_new(Invoker **ret) {
         return 0;
 }
 
-/* Looks for an answer first, since the process may have answered and then died. Returns whether there was
- * one. */
+/* Handles an event of a container. Looks for an answer first, since the process may have answered and then
+ * died. Returns whether there was an answer. */
 static bool container_event(Invoker *invoker, Container *c, bool ended) {
         Answer answer;
         bool answered = c->state != CONTAINER_ENDING && worker_answered(&c->worker, &answer);
@@ -425,8 +426,9 @@ static bool has_leased(const Invoker *invoker) {
                plan->through_round > saturating_add(invoker->progress.number, 1);
 }
 
-/* Each message wakes the daemon, which then commits. Rounds may last 100 us, so while the plan has more
- * rounds, one message announces several. */
+/* Tells the daemon that there are new records. Each message wakes the daemon, which then commits. Rounds may
+ * last 100 us, so while the daemon's plan has more rounds, one message announces the records of several
+ * rounds. */
 static void tell(Invoker *invoker) {
         const Spool *spool = &invoker->reporter.spool;
         uint64_t due_nsec = invoker->link.told_nsec + TELL_NSEC;

@@ -32,8 +32,8 @@
 #include "invoker/progress.h"
 #include "invoker/report.h"
 
-/* In run mode: how long an ended job waits for a daemon to read its records, and how long a new job waits
- * for the first connection. */
+/* In run mode: how long a job that has ended waits for a daemon to read its records, if none is connected,
+ * and how long a new job waits for the first connection of a daemon. */
 #define END_MISSED_NSEC       (5ull * 1000000000u)
 #define FIRST_CONNECTION_NSEC (30ull * 1000000000u)
 /* the longest time spent on starting processes between two events */
@@ -107,7 +107,7 @@ void conduct_learner_answered(Invoker *invoker, const Answer *answer);
 /* cluster.c */
 /* Sets how many containers a round needs. Also closes nodes that have ended but whose cost has not come. */
 void cluster_want(Invoker *invoker, uint32_t n_containers);
-/* How much longer the rollouts that were taken took on the emulated clock, because nodes are pending. */
+/* How many more nanoseconds the round's rollouts took on the emulated clock because nodes are pending. */
 uint64_t cluster_waited(const Invoker *invoker);
 void cluster_news(Invoker *invoker, const NodeNews *news); /* records the news, ends lost containers */
 /* Gives all nodes back. Returns whether the costs of all nodes have come. */

@@ -29,7 +29,7 @@ typedef struct Hand { /* a container on this node that the head may use */
         Container c;
         uint32_t birth;  /* the number of the running process, or of the last one */
         uint32_t next;   /* the number of the process that begins when this one is reaped; 0: none */
-        bool said_ended; /* the head was told that this process has ended */
+        bool said_ended; /* the head was told that the container's process has ended */
 } Hand;
 
 typedef struct Service {
@@ -191,7 +191,8 @@ static int prepare_host(Service *node) {
         return r < 0 ? refuse(node, r, "this node does not allow the sandbox's level") : 0;
 }
 
-/* Makes everything from the environment to the job page, as the head does. */
+/* Prepares the node in the order in which the head prepares a job: loads the environment, makes the
+ * sandboxes, asks the environment for its spec and makes the job page. */
 static int prepare(Service *node) {
         Placement *place = &node->place;
         ActordEnvSpec spec = {};
@@ -387,7 +388,7 @@ static int hear_end(Service *node, Hand *hand) {
         Ended ended;
         int r;
 
-        /* An answer that came before the process ended is still sent. */
+        /* Sends an answer that the process gave before it ended. */
         r = look_at_answer(node, hand);
         if (r < 0 || worker_reap(&hand->c.worker, 0, &ended) < 0)
                 return r;

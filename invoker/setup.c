@@ -51,8 +51,9 @@ static uint32_t cpus(void) {
         return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (uint32_t) CPU_COUNT(&set);
 }
 
-/* How a round is conducted under the job's distribution. A learner that serves does so in jobs of every
- * purpose, since actors read this from the settings. A fused learner is used only in a job that trains. */
+/* How a round is conducted under the job's distribution. Where the learner computes the actions, it does so
+ * in evaluations, too, since actors read this from the settings. A learner that steps environments itself is
+ * used only in a job that trains. */
 static Traits traits_of(const Distribution *row, bool trains) {
         Traits traits = { .rolls_with = ORDER_NONE, .acting_phases = PHASES_ROLLING };
 
@@ -148,7 +149,8 @@ int setup_streams(void) {
         return 0;
 }
 
-/* Makes signals events of the loop. Each of these signals ends the job. */
+/* Blocks SIGTERM, SIGINT, SIGHUP and SIGQUIT, each of which ends the job, and returns a descriptor from
+ * which the loop reads them. */
 int setup_signals(void) {
         sigset_t signals;
         int fd;

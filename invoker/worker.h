@@ -22,7 +22,7 @@ typedef struct Worker {
         Leaf leaf;
         Meter meter;
         Slept slept;        /* only of an actor */
-        Verdict *verdict;   /* of the process's sandbox, while it closes; NULL: there is no process */
+        Verdict *verdict;   /* which step of its sandbox failed (lib/verdict.h); NULL: there is no process */
         uint64_t oom_kills; /* the count when the process started */
         uint64_t born_nsec;
         uint32_t node; /* the cluster's node for which the process is a relay; 0: it works here */
@@ -32,7 +32,7 @@ typedef struct Worker {
         uint64_t ordered_nsec, timeout_nsec, deadline_nsec;
         bool late;              /* it was killed because its deadline had passed */
         uint32_t n_false_rings; /* since the last order: how often its bell rang without an answer */
-        bool muted;             /* its bell is not listened to: storm.c */
+        bool muted;             /* the invoker ignores its bell, which rang too often (invoker/storm.c) */
 } Worker;
 
 #define WORKER_EMPTY                                                                        \
@@ -55,8 +55,8 @@ int worker_init(const char *name, uint64_t page_bytes, const Cgroup *cgroup, con
                 Worker *ret);
 void worker_done(Worker *worker, const Cgroup *cgroup, bool remove_leaf);
 
-/* Forks a child into the leaf. 0 in the child, with default signal settings; else the pid or a negative
- * errno. */
+/* Forks a child into the worker's cgroup (its leaf). Returns 0 in the child, with default signal settings.
+ * Otherwise returns the child's pid or a negative errno. */
 pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd);
 /* For the child, if clone3() does not exist: the leaf that it must enter; otherwise -EBADF. */
 int worker_leaf_to_enter(const Worker *worker);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Statistics of each slot between rounds, and of the episodes that ended. The learner computes them from raw
- * rewards and ends, since actors could lie about their scores. They change only when the learner learns from
- * a round. */
+ * rewards and ends, since actors could lie about their scores. The statistics change only when the learner
+ * learns from a round. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,11 +28,12 @@ EpisodeStatistics *episode_statistics_free(EpisodeStatistics *episodes);
 /* Adds the steps of the batch's first n_actors rollouts, and fills in the statistics of episodes. With
  * Carry=reset each slot begins a new episode.
  *
- * The second slot of a pair (lib/pair.h) is left out. It usually leaves an episode before the end, to join
- * that of the first slot. So mostly its short episodes would reach their end, and their returns would bias
+ * The second slot of a pair (lib/pair.h) is left out. It usually leaves its episode before the end, to join
+ * the episode of the first slot. Most episodes that it does finish are short, so their returns would bias
  * the mean. */
 void episode_statistics_enter(EpisodeStatistics *episodes, const Batch *batch, uint32_t n_actors, bool reset,
                 Statistics *statistics);
-/* The normaliser of discounted returns, slot by slot. Call it before episode_statistics_enter(). */
+/* Adds each slot's discounted returns to the normaliser `returns`. Call this before
+ * episode_statistics_enter(). */
 void episode_statistics_discount(EpisodeStatistics *episodes, const Batch *batch, uint32_t n_actors,
                 bool reset, double gamma, Normaliser *returns);

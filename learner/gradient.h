@@ -7,7 +7,8 @@
 #include "include/policy.h"
 #include "learner/kernel/kernels.h"
 
-/* The numbers of one shard, in columns of `stride` rows. Each thread has one, made once. */
+/* The memory in which one thread sends a shard (some rows of a minibatch) through the network and back. Each
+ * array has a column for each number of a row, and a column has `stride` floats. */
 typedef struct Pass {
         const Network *network;
         uint32_t stride;
@@ -26,9 +27,9 @@ Pass *pass_free(Pass *pass);
 
 /* Computes the output of each layer from the input. */
 void pass_forward(Pass *pass, const float *parameters);
-/* Computes the gradient from d_output; the gradient may be NULL. The caller writes d_output of the layers
- * that no other layer reads; the rest is computed. d_input: NULL; or, if only dense layers read the input,
- * the input's gradient, [network_inputs()][stride]. */
+/* Computes the gradient of the parameters, if `gradient` is not NULL. The caller writes d_output of the
+ * layers that no other layer reads; this function computes d_output of the others. ret_d_input: NULL; or, if
+ * only dense layers read the input, room for the input's gradient, [network_inputs()][stride]. */
 void pass_backward(
                 Pass *pass, const float *parameters, bool accumulate, float *gradient, float *ret_d_input);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actord-learner: maps the memory that the invoker left at fixed descriptors (include/turn.h), then carries
- * out orders until ORDER_END. For a profile it only prints this host's limit. */
+/* The program actord-learner maps the memory that the invoker left at fixed descriptors (include/turn.h),
+ * then carries out orders until ORDER_END. For `actorctl run --profile` it only prints how many operations a
+ * second a core of this host can do. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,13 +16,13 @@
 
 static_assert(SUMS_MAX <= REDUCE_SUMS_MAX, "room for a lane's sums");
 
-/* All learners have equal work, except that the first one also initialises. A learner that is this late has
- * stopped. */
+/* All learners have equal work, except that the first learner also initialises. A learner that makes the
+ * others wait so long has stopped. */
 #define REDUCE_TIMEOUT_NSEC (600ull * 1000000000u)
 
 enum { GATHER_NUMBERS = 64 }; /* how many numbers of a row are gathered at a time */
 
-/* Clears n columns behind the last gathered row. */
+/* Writes zeros into n columns behind the last gathered row, up to the stride. */
 static void columns_clear(float *column, const Gathered *g, uint32_t n) {
         for (uint32_t i = g->n; i < g->stride; i++)
                 for (uint32_t k = 0; k < n; k++)
@@ -53,8 +53,8 @@ static void bench_gather_pixels(float *input, const Batch *b, const Gathered *g)
         columns_clear(input, g, b->n_observation);
 }
 
-/* Turns observations into columns. It handles some numbers of all rows at a time, so that writes to a column
- * find memory that is still in the cache. */
+/* Turns observations into columns. It copies a few numbers of every row, then the next few, so that the
+ * columns that it writes stay in the cache. */
 static void bench_gather_observations(float *input, const Batch *b, const Gathered *g) {
         if (b->images) {
                 bench_gather_pixels(input, b, g);
@@ -244,7 +244,7 @@ static bool recompute_begin(Runtime *rt) {
 static void recompute_gather(Runtime *rt) {
         Batch *b = rt->batch;
 
-        /* If a learner is missing here, the next gradient finds that out, too, and reports it. */
+        /* If a learner has died and this wait fails, the next gradient fails as well, and reports it. */
         (void) runtime_meet(rt);
         for (uint32_t a = 0; a < rt->n_actors; a++) {
                 size_t block = batch_block(b, a), n = b->next_rows + b->n_finals[a];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Simulates rounds that overlap. Sums of times saturate, like all times of the emulated clock. */
+/* Simulates actors whose rollouts overlap, one update after another (Policy=async). Sums of times
+ * saturate, like all times of the emulated clock. */
 #include "lib/arrival.h"
 
 #include <assert.h>

@@ -4,8 +4,8 @@
  * of their newest actions. The length does not depend on the number of agents, so a policy can be trained
  * with some agents and act among more ("SIMPPO: A Scalable and Incremental Online Learning Framework for
  * Serverless Resource Management", Qiu et al., SoCC 2022). If actions are choices, the mean has a number for
- * each choice: the share of the other agents that took it. Without other agents these numbers are zeros. So
- * are those for actions in the first step of an episode.
+ * each choice: the share of the other agents that took it. All means are 0 for an agent without other
+ * agents, and the means of actions are 0 in the first step of an episode.
  *
  * The second kind is for a centralised critic: after the agent's own observation come those of the others,
  * in the order of their numbers, from the next agent to the last and then from the first. The algorithm's
@@ -22,9 +22,9 @@
 #include "include/settings.h"
 #include "include/slot.h"
 
-/* Makes the spec of the joined observation, with bounds for the means. If the algorithm reads nothing of
- * other agents, this is the same spec. 0; -ECHRNG: the observation has no floats, or is a stack of frames;
- * -E2BIG. */
+/* Makes the spec of the joined observation, with bounds for the means. If the algorithm reads no data of
+ * other agents, *ret equals *spec. 0; -ECHRNG: the observation has no floats, or is a stack of frames;
+ * -E2BIG: it has too many numbers. */
 int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordEnvSpec *ret);
 
 typedef struct CompanyIn {
@@ -32,12 +32,12 @@ typedef struct CompanyIn {
         const float *shared;   /* [n_shared]; not read if it is not part of the observation */
         const void *actions;   /* [n_agents], as the environment got them; NULL: before the first step */
         const uint8_t *active; /* [n_agents]: which agents are present */
-        const uint8_t *acted;  /* [n_agents]: which agents were present when they acted */
+        const uint8_t *acted;  /* [n_agents]: which agents were present when `actions` were chosen */
 } CompanyIn;
 
 /* The mean over an agent's n_others others, between low and high; 0: it has no others. sum: over all agents;
  * own: the agent's part of it. */
 float company_mean(double sum, double own, uint32_t n_others, double low, double high);
 
-/* ret: float [n_agents][joined]. */
+/* Writes each agent's joined observation. ret: float [n_agents][joined]. */
 void company_join(const JobSettings *settings, const JobPage *page, const CompanyIn *in, float *ret);

@@ -81,7 +81,7 @@ static bool is_kernels(int fd) {
 }
 
 /* Whether the directory is one of the system's directories, or is inside one. If this process may not enter
- * a parent, the search ends: every user may enter the system's directories. */
+ * a directory above it, the answer is no, since every user may enter the system's directories. */
 static bool lies_in_the_systems(int fd) {
         static const char *const trees[] = { "/etc", "/dev", "/proc", "/sys", "/boot" };
         _cleanup_close_ int at = fcntl(fd, F_DUPFD_CLOEXEC, 3);

@@ -18,7 +18,7 @@
 
 #define EXP_MAX   709.782712893384 /* exp() of a larger number overflows */
 #define EXP_MIN   (-745.2)         /* exp() of a smaller number is 0 */
-#define EXPM1_MAX 0.34             /* below this no power of 2 is split off */
+#define EXPM1_MAX 0.34             /* up to this size expm1() splits off no power of 2 */
 #define TANH_MAX  20.0             /* from here on the result is 1 */
 
 static double from_bits(uint64_t bits) {

@@ -21,7 +21,7 @@
 
 #define ROUNDS_HALF 20.0 /* the round that is in the middle of the scale */
 #define KL_HALF     0.01 /* the paper's KL target */
-#define TIME_UNIT   1e6  /* nanoseconds: shorter times are 0 */
+#define TIME_UNIT   1e6  /* nanoseconds; a time that is much shorter becomes almost 0 */
 #define TIME_SCALE  6.0  /* the scale covers six decades, up to a quarter of an hour */
 
 DEFINE_CLEANUP(Forward *, forward_free)
@@ -192,8 +192,8 @@ static int network_make(uint32_t n_choices, ActordEnvSpec *ret_spec, Network *re
         return network_derive(&settings, ret_spec, ret);
 }
 
-/* Goes from the last layer to the first, since each layer names only its input; the file is in the order
- * from the first layer on. */
+/* Copies the weights of the file, which begins with the first layer. A layer names only its input, so the
+ * layers are found from the last to the first. */
 static void parameters_place(const Network *network, const uint8_t *data, float *ret) {
         const Layer *layers[3], *layer = network_output(network, OUTPUT_ACTION);
 

@@ -63,8 +63,8 @@ void moment_of(double time, Moment *ret);
 /* The time of pass k of n: T first, then equal steps down to 2, as in the authors' code. */
 double sampler_time(uint32_t n, uint32_t k);
 
-/* The standard deviation of the noise that is added before a pass at this time, except the first pass:
- * sqrt(t^2 - epsilon^2). */
+/* The standard deviation of the noise that is added to an action before a pass at this time: sqrt(t^2 -
+ * epsilon^2). The first pass has another. */
 double sampler_spread(double time);
 
 /* Boundary k of n, 0 to n - 1: (epsilon^(1/7) + k / (n - 1) (T^(1/7) - epsilon^(1/7)))^7, after Karras et
@@ -81,5 +81,5 @@ uint32_t sampler_boundaries(double share);
 double diffusion_beta(uint32_t n, uint32_t i);
 double diffusion_left(uint32_t n, uint32_t i);
 
-/* The factors for an action after step i. */
+/* Computes the moment of an action to which steps 1 to i of n have added noise. */
 void diffusion_moment(uint32_t n, uint32_t i, Moment *ret);

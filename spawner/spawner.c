@@ -30,8 +30,8 @@ static void programs_done(Programs *programs) {
         (void) close_fd(programs->directory_fd);
 }
 
-/* Opens the programs here, with the caller's rights: the job's user may not be able to reach their
- * directory. */
+/* Opens the programs in the spawner itself, since a child with the rights of the job's user may not be able
+ * to reach their directory. */
 static int programs_open(Programs *ret, LaunchAnswer *answer) {
         int r;
 
@@ -268,8 +268,8 @@ static void clean_up(const Launch *launch, const Child *child, const Cgroup *cgr
                 (void) scope_clear(launch, &unheard);
 }
 
-/* Counts the launch among those of its user, since from here on it may hang in a file system that the user
- * serves. */
+/* Refuses the launch if its user has too many launches in progress. From here on a launch may hang in a file
+ * system that the user serves. */
 static int take_seat(const Launch *launch, const Terms *terms, LaunchAnswer *answer) {
         unsigned n = 0;
 
@@ -305,8 +305,8 @@ static void limit_time(uint32_t scope_each) {
         (void) alarm(LAUNCH_MSEC(scope_each) / 1000);
 }
 
-/* Checks a request and carries it out. ret_settles: the request has passed the checks, and asks to
- * settle. */
+/* Checks a request and carries it out. ret_settles: the request has passed the checks, and its purpose is to
+ * read the meter of a life that has ended (spawner/settle.c). */
 static int handle(int fd, const Terms *terms, Request *request, size_t n_bytes, Child *child, Cgroup *cgroup,
                 bool *ret_settles, LaunchAnswer *answer) {
         int r;
@@ -359,7 +359,8 @@ int spawner_serve(int fd, const Terms *terms) {
                 r = handle(fd, terms, &request, n_bytes, &child, &cgroup, &settles, &answer);
 
         sent = message_send(fd, &answer, sizeof(answer), &child.pid_fd, child.pid_fd >= 0);
-        /* The daemon has gone and will never know of this job, so the job must not run. */
+        /* The answer could not be sent: the daemon has gone and will never know of this job, so the job must
+         * not run. */
         if (sent < 0 && r >= 0) {
                 child_done(&child, true);
                 r = sent;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Runs the missing cells as jobs of one daemon, as many at once as the CPUs allow. A job's result is on disk
- * before the next job takes its place, so an interruption loses at most the running jobs. A signal of the
- * daemon only wakes this program, which then asks for the state of the job. It also asks once a second
+ * before the next job takes its place, so an interruption loses at most the running jobs. A D-Bus signal of
+ * the daemon only wakes this program, which then asks for the state of the job. It also asks once a second
  * without a signal, so a lost signal costs a second. */
 #include <errno.h>
 #include <signal.h>
@@ -218,8 +218,8 @@ static int finish_run(Runner *r, const Run *run, const JobStatus *status) {
         return 0;
 }
 
-/* Keeps the results of jobs that have ended. ask: also asks for the state of jobs that have not signalled an
- * end. */
+/* Keeps the results of jobs that have ended. ask: also asks the daemon about the jobs that have sent no
+ * signal of their end. */
 static int harvest(Runner *r, bool ask) {
         for (guint i = r->runs->len; i-- > 0;) {
                 Run *run = r->runs->pdata[i];
@@ -280,7 +280,7 @@ static void start_cell(Runner *r, Cell *cell) {
                 status = job_file_send(&job_file, r->connection, &id, &path);
         job_file_done(&job_file);
         if (status == STATUS_FAILED) {
-                /* Such an error would also stop the next cell, so the experiment ends. */
+                /* The daemon failed, not this cell. The next cell would fail too, so the experiment ends. */
                 r->lost = true;
                 return;
         }

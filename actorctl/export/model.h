@@ -18,7 +18,8 @@ typedef struct Model {
         float *parameters;        /* [n_parameters] */
         const char *sha256, *round;
         char *choices; /* "2 3 5" for an action of several choices; otherwise NULL */
-        char *inputs;  /* "2 0*0 0*2", for an edited network; otherwise NULL */
+        /* what an edited network reads: "2 0*0 0*2" is x2, x0 squared and x0 x2; NULL: not edited */
+        char *inputs;
 } Model;
 
 /* Reads the policy of a checkpoint, which must outlive the model. The environment is loaded in a sandbox,
@@ -27,7 +28,7 @@ ExitStatus model_read(const Options *options, const NamedCheckpoint *checkpoint,
 Model *model_free(Model *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Model, model_free)
 
-/* The meaning of the acting layer's output: "logits", "action_values", "mean". */
+/* The name of the output with which the policy acts: "logits", "action_values" or "mean". */
 const char *model_output_name(const Model *model);
 
 /* The formats. Each function returns the complete file. */

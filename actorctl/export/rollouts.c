@@ -22,7 +22,7 @@
 
 #define DATA_NAME     "main_data.hdf5"
 #define METADATA_NAME "metadata.json"
-/* The version of Minari whose metadata these are; a reader refuses metadata of a newer version. */
+/* The version of Minari whose layout of metadata is written; a Minari that is older refuses the data set. */
 #define LAYOUT_VERSION "0.5.0"
 /* The most bytes of one episode, which this program holds until the episode's end. An episode of images has
  * few steps but many numbers. */
@@ -109,7 +109,7 @@ static void episode_end(Rollouts *r) {
         };
         double sum = 0.0;
 
-        /* A plugin's rows might not begin with a reset. */
+        /* The rows of a plugin might not begin with a reset, and would then make no whole episode. */
         if (episode.n_steps == 0 ||
                         r->observations->len !=
                                         (episode.n_steps + 1) * space_numbers(&r->spec.observation)) {
@@ -274,7 +274,7 @@ static ExitStatus complain_rollouts(const Rollouts *r, const char *directory) {
         return STATUS_FAILED;
 }
 
-/* Data and metadata get their names when both are complete. */
+/* Closes the writer, then moves the finished data and metadata to their names in the directory. */
 static ExitStatus commit(Rollouts *r, const JobSettings *settings, Aside *data, const char *directory) {
         g_autofree char *data_path = g_build_filename(directory, DATA_NAME, NULL);
         g_autofree char *metadata_path = g_build_filename(directory, METADATA_NAME, NULL);

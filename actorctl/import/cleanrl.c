@@ -136,7 +136,8 @@ static char *as_comment(const char *text) {
         return line;
 }
 
-/* name: the argument from which the value comes; NULL: there is none. */
+/* Appends a setting to the job file. name: the argument of the script from which the value comes; NULL:
+ * there is none. */
 static void put(Script *script, const char *section, const char *setting, const char *name,
                 const char *value) {
         size_t i = 0;
@@ -196,7 +197,8 @@ static void put_replay(Script *script) {
 static void put_dqn(Script *script) {
         double every = number(script, "target_network_frequency") / number(script, "train_frequency");
 
-        if (number(script, "tau") == 1) /* the target becomes a copy of the network, as here */
+        /* with tau=1 the target becomes a copy of the network, as in actord */
+        if (number(script, "tau") == 1)
                 g_hash_table_add(script->told, g_strdup("tau"));
         /* CleanRL counts environment steps, and actord gradient steps */
         put_number(script, "Learner", "TargetInterval", "target_network_frequency",

@@ -5,7 +5,7 @@
 #include "actorctl/job-rounds.h"
 #include "actorctl/job-status.h"
 
-/* Sums at the end of the newest earlier round in which an episode ended. */
+/* Sums at the end of the newest round before the written row in which an episode ended. */
 typedef struct RoundBefore {
         double env_steps, episodes;
 } RoundBefore;
@@ -14,7 +14,8 @@ typedef struct MetricsFormat {
         const char *name;
         bool directory;   /* the user names a directory, and the format names the file */
         const char *head; /* the first bytes of each file, at most 32; NULL: no earlier file is replaced */
-        /* Appends the beginning of the file. The columns are those of the first rounds. */
+        /* Appends the beginning of a file. rounds: the first rounds that are written; they determine the
+         * columns. */
         void (*begin)(GByteArray *bytes, const JobStatus *job, const JobRounds *rounds);
         void (*add)(GByteArray *bytes, const JobStatus *job, const JobRounds *rounds, size_t row,
                         const RoundBefore *before);

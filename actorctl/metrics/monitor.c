@@ -9,7 +9,7 @@
 #include "actorctl/view/json.h"
 
 #define HEAD          "#{\"t_start\": "
-#define EPISODES_MOST 1000000u /* in one round, in case the figures are wrong */
+#define EPISODES_MOST 1000000u /* episodes of one round; a higher count must be an error */
 
 static void append_text(GByteArray *bytes, const GString *text) {
         g_byte_array_append(bytes, (const uint8_t *) text->str, (guint) text->len);

@@ -10,7 +10,7 @@
  * 1970. Into ret, returns ret. */
 char *format_age(uint64_t usec, uint64_t now_usec, char ret[24]);
 
-/* Add the next cell of a row: an age, in JSON as whole seconds; or a time, which is only in JSON. null: usec
- * is 0. A time in the future has age 0. */
+/* Each adds the next cell of a row. table_age() adds an age, in JSON as whole seconds; a time in the future
+ * has age 0. table_time() adds a time, which is only in JSON. The JSON value is null if usec is 0. */
 void table_age(Table *table, uint64_t usec, uint64_t now_usec);
 void table_time(Table *table, uint64_t usec);

@@ -23,7 +23,7 @@ void display_call(Display *display, const char *called);
  * printed once. */
 void display_tell_keys(Display *display, const char *words);
 Display *display_free(Display *display);
-/* Call this as often as you like when the status may have changed. */
+/* Call this whenever the status may have changed; extra calls do no harm. */
 void display_update(Display *display, const JobStatus *status);
 /* Ends the live line or block, so that the next output begins on a new line. */
 void display_end(Display *display, const JobStatus *status);
@@ -32,5 +32,5 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Display, display_free)
 /* A curve of n points as text of rows * columns characters, in braille or ASCII, g_free(). Points have
  * ascending x; those with a y that is not finite are left out. */
 char *curve_draw(const double *x, const double *y, size_t n, unsigned columns, unsigned rows, bool utf8);
-/* [████████        ] of `width` cells. */
+/* Draws a bar of `width` characters, such as [████████        ]; g_free(). */
 char *bar_draw(double fraction, unsigned width, bool utf8);

@@ -69,7 +69,8 @@ static size_t mend_number(char *number, size_t length) {
         return n;
 }
 
-/* Shortens, in place, each number that is not a whole one. Returns the new length. */
+/* Shortens, in place, each number of the JSON text that has a fraction or an exponent. Returns the text's
+ * new length. */
 static size_t mend_numbers(char *text) {
         size_t n = 0, at = 0;
 

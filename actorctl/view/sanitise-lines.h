@@ -10,19 +10,19 @@
 typedef struct SanitisedLines SanitisedLines;
 
 enum {
-        /* the most that is shown of a line; the number of its other bytes follows */
+        /* the most bytes that are shown of a line; then follows the number of its other bytes */
         SANITISED_LINE_BYTES = 1024,
         SANITISED_FIRST_LINES = 400, /* shown as they arrive */
         SANITISED_LAST_LINES = 20,   /* shown at the end */
         SANITISED_OURS_LINES = 100,  /* lines of actord's own programs, in addition */
 };
 
-/* A stream of lines. limited: their number is limited, too. */
+/* A stream of lines, whose length is limited. limited: the number of lines is limited, too. */
 SanitisedLines *sanitised_lines_new(bool utf8, bool limited);
 SanitisedLines *sanitised_lines_free(SanitisedLines *lines);
 /* Takes n more bytes, and appends the lines that they complete to *to. */
 void sanitised_lines_put(SanitisedLines *lines, const char *bytes, size_t n, GString *to);
-/* Appends all text that was held back: an incomplete line, a repetition, the last lines. More text may come
- * afterwards. */
+/* Appends all text that sanitised_lines_put() held back: an incomplete line, the number of repetitions of a
+ * line, and the last lines of a limited stream. More text may come afterwards. */
 void sanitised_lines_flush(SanitisedLines *lines, GString *to);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SanitisedLines, sanitised_lines_free)

@@ -12,7 +12,8 @@
 #include "daemon/bill/price.h"
 #include "include/fragment.h"
 
-/* X(Distribution_, learners): the rows, each a distribution with its number of learners. */
+/* X(Distribution_, learners): the rows of the estimate. Each row is a distribution with a number of
+ * learners. */
 #define ESTIMATES(X) \
         X(COARSE, 1) X(FINE, 1) X(ENVIRONMENTS, 1) X(FUSED, 1) X(MULTI, 2) X(MULTI, 4) X(MULTI, 8)
 
@@ -29,7 +30,7 @@ typedef struct Estimates {
         uint64_t life;
         Record start; /* the start of the first learner */
         uint32_t n_starts, n_updates;
-        bool started; /* this life has closed a round; every row has a start for each learner */
+        bool started; /* this life has closed a round, so each row has a start for each of its learners */
         Record updates[GRADIENT_PARTS];
 } Estimates;
 

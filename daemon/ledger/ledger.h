@@ -34,13 +34,13 @@ typedef struct LedgerJob {     /* the struct owns the strings: ledger_job_done()
         void *scheduler_data;      /* as submitted; NULL: none */
         size_t n_scheduler_data;
         /* The distribution that Policy=auto chose, the reason, and the first life that runs with it; NULL:
-         * none yet */
+         * Policy=auto has not chosen yet */
         char *distribution, *distribution_reason;
         uint64_t distribution_life, n_learners;
         char *tag;             /* [Job] Tag=; written at submission and at the end */
         char *summary;         /* the sums of all records, written at the end; NULL: not yet */
         uint64_t trimmed_usec; /* when the removal of its records began; 0: all are there */
-        /* how often the job went back to the queue; since when it is there; 0: it is not there */
+        /* how often the job went back to the queue; since when it is there again; 0: it is not there */
         uint64_t n_preempted, back_usec;
         uint64_t paused_usec; /* how long earlier returns to the queue took */
         uint64_t frozen_usec; /* when a user froze the job; 0: it is not frozen */
@@ -119,8 +119,8 @@ typedef struct LedgerListed {
  * list. each: returns 0 to go on; any other value ends the list and is returned. 0: there are no more. */
 int ledger_list(Ledger *ledger, uint64_t before, int (*each)(const LedgerListed *job, void *userdata),
                 void *userdata);
-/* Finds at most `most` jobs whose rows an older actord wrote, the newest first, and the columns that those
- * rows lack. */
+/* Finds at most `most` jobs, the newest first, whose rows an older actord wrote without some columns.
+ * ledger_job_describe() fills in these columns. */
 int ledger_older(Ledger *ledger, uint64_t *ret, size_t most, size_t *ret_n);
 int ledger_job_describe(Ledger *ledger, uint64_t id, const char *environment, const char *description,
                 const char *currency);
@@ -154,12 +154,12 @@ int ledger_checkpoint_newest(
 /* Reads the newest checkpoint before a position; -ENOENT: there is none. Free ret->scheduler. */
 int ledger_checkpoint_before(
                 Ledger *ledger, uint64_t job, const LedgerPosition *position, LedgerCheckpoint *ret);
-/* Checkpoints after a position do not count any more: the work of earlier lives after it becomes waste. {}:
- * no checkpoint counts. */
+/* Checkpoints after this position do not count any more, so the work of earlier lives after it becomes
+ * waste. A position of zeros: no checkpoint counts. */
 int ledger_checkpoints_forget(Ledger *ledger, uint64_t job, const LedgerPosition *after);
 
-/* A decision, and the figures from which it was made. life and record: the last record of the round before;
- * the scheduler saw its statistics. record 0: there was no such round. */
+/* A decision, and the figures from which it was made. life and record: the last record of the round before,
+ * whose statistics the scheduler saw; record 0: there was no round before. */
 typedef struct LedgerDecision {
         uint64_t life, round, id, record;
         uint32_t n_actors;
@@ -181,8 +181,8 @@ int ledger_decision_append(Ledger *ledger, uint64_t job, const LedgerDecision *d
 int ledger_decisions(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerDecision **ret,
                 size_t *ret_n);
 
-/* Rows for GetRounds and GetSeries: ended rounds after `after`. If there are more than `most`, rounds are
- * left out evenly. */
+/* A row for GetRounds and GetSeries. ledger_rounds() reads the rounds that have ended and whose number is
+ * above `after`. If there are more than `most`, it leaves out some at even distances. */
 typedef struct LedgerRound {
         uint64_t round;
         uint32_t n_actors;
@@ -199,7 +199,7 @@ int ledger_trim_next(Ledger *ledger, uint64_t ended_before_usec, uint64_t *ret_j
 /* Durably removes a limited number of rows (records, statistics and decisions), and notes when the removal
  * began. *ret_done: no row is left. -EBUSY: the job has not ended. */
 int ledger_trim_step(Ledger *ledger, uint64_t job, uint64_t now_usec, unsigned most, bool *ret_done);
-/* Marks the job's records as kept for good. */
+/* Marks the job so that its records are never removed. */
 int ledger_trim_never(Ledger *ledger, uint64_t job);
 /* The bytes of the file's used pages, without free ones. */
 int ledger_used_bytes(Ledger *ledger, uint64_t *ret);

@@ -69,7 +69,7 @@ typedef struct ActordEnvSpec {
         uint32_t horizon_steps;         /* the caller truncates an episode at this length; 0: never */
         uint32_t n_agents;              /* 1, or up to ACTORD_AGENTS_MAX */
         double reward_low, reward_high; /* of one step; infinite if not known */
-        double solved_return;           /* the registered threshold; NaN if there is none */
+        double solved_return;           /* the mean return that counts as solved; NaN: there is none */
         uint64_t instance_bytes;        /* at most 1 GiB */
         uint64_t snapshot_bytes;        /* 0 with ACTORD_ENV_STICKY; at most 64 MiB */
         uint32_t flags;
@@ -148,8 +148,9 @@ typedef struct ActordEnv {
         int (*init)(void *instance, const ActordOption *options, uint32_t n_options);
         /* A new episode and its first observation. */
         int (*reset)(void *instance, ActordRandom *random, void *ret_observation);
-        /* One step. If there are several agents, each has its own reward; terminated and truncated are the
-         * same in all of *ret. After terminated or truncated the caller resets before the next step. */
+        /* One step. If there are several agents, each has its own reward, but terminated and truncated have
+         * the same value in each agent's ActordStep. After terminated or truncated the caller resets before
+         * the next step. */
         int (*step)(void *instance, const void *action, ActordRandom *random, void *ret_observation,
                         ActordStep *ret);
         /* Writes all data on which the next step and its reward depend, in snapshot_bytes bytes without

@@ -12,8 +12,8 @@
 /* The weight of half a squared distance. */
 #define DISTANCE_WEIGHT 200.0
 
-/* Computes f of a recorded action with the row's noise, at the row's later moment (0) or its earlier one
- * (1). */
+/* Computes the consistency function f ("Consistency Models", Song et al. 2023) of a recorded action with the
+ * row's noise. moment: 0 for the row's later time, 1 for its earlier time. */
 static Node denoised(Tape *t, Net net, const Network *policy, Node recorded, uint32_t moment) {
         const uint32_t n = policy->n_action;
         Node x = generative_noised(t, policy, recorded, moment);

@@ -3,7 +3,7 @@
  * its own row: no sum runs across rows, so the width changes nothing. The file has no include guard, on
  * purpose. */
 
-/* A line for each operation. */
+/* One line of code for each operation. */
 /* clang-format off */
 
 #define EACH_ROW for (uint32_t i = 0; i < n; i++)
@@ -242,7 +242,7 @@ KERNEL_TARGET static void KERNEL(backward)(const Tape *tape, const TapePlace *pl
                                 EACH_ROW d[i] *= place->weight[i];
                         continue;
                 }
-                if (node->op == TAPE_OUTPUT) /* handled later, with its network */
+                if (node->op == TAPE_OUTPUT) /* handled with the network whose output it is */
                         continue;
                 if (node->op == TAPE_NETWORK || tape->nodes[node->a].moves)
                         KERNEL(backward_first)(tape, place, k);

@@ -32,7 +32,7 @@ typedef struct WorldMotion {
         double x, y, angle;
         double velocity_x, velocity_y, velocity_angle;
         bool touches; /* a contact has begun and not ended */
-        bool touched; /* it has ever touched */
+        bool touched; /* it has touched the ground at least once */
         bool awake;
 } WorldMotion;
 
@@ -46,12 +46,12 @@ World *world_free(World *world);
 
 /* Bodies and joints are numbered in the order in which they are made. */
 void world_ground(World *world, const double from[2], const double to[2], double friction);
-/* Ground with corners, of at most WORLD_VERTICES_MAX. */
+/* Adds ground in the shape of a convex polygon with n corners, at most WORLD_VERTICES_MAX. */
 void world_block(World *world, const double (*corners)[2], uint32_t n, double friction);
 void world_body(World *world, const WorldBody *body);
 void world_joint(World *world, const WorldJoint *joint);
 
-/* acts on the centre until the next step */
+/* world_force() and world_torque(): they act on the body's centre until the next step */
 void world_force(World *world, uint32_t body, double x, double y);
 void world_torque(World *world, uint32_t body, double torque);
 void world_impulse(World *world, uint32_t body, double x, double y, double at_x, double at_y);

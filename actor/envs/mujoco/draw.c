@@ -11,8 +11,8 @@
 #include "actor/envs/mujoco/engine.h"
 #include "actor/envs/picture.h"
 
-/* A geom takes two shapes and a shadow. The floor has this many tiles in each direction, and half of them
- * are drawn. */
+/* A geom is drawn with at most two shapes and a shadow. The floor has 2 * TILES + 1 tiles in each direction;
+ * half of them are drawn. */
 enum { GEOMS_MAX = 128, TILES = 8 };
 
 typedef struct Eye {
@@ -29,7 +29,7 @@ static_assert(3 * GEOMS_MAX + (2 * TILES + 1) * (2 * TILES + 1) / 2 < ACTORD_SHA
 #define DOWN_SINE   0.422618261740699
 #define DOWN_COSINE 0.906307787036650
 #define ASPECT      1.5
-#define OUTLINE     (1 / 250.0) /* of the picture's width */
+#define OUTLINE     (1 / 250.0) /* width of outlines, in widths of the picture */
 
 static const Eye eyes[] = {
         [MUJOCO_SEEN_ASIDE] = { { 1, 0, 0 }, { 0, 0, 1 }, { 0, 1, 0 }, false },
@@ -195,7 +195,7 @@ static void draw_floor(Picture *p, const Eye *eye, const double middle[3], doubl
                 }
 }
 
-/* The ground in cross-section. */
+/* Draws the ground, seen from the side, as tiles in two colours. */
 static void draw_ground(Picture *p, double tile) {
         const ActordView *view = p->view;
 

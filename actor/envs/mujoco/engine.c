@@ -243,7 +243,6 @@ static uint32_t observe_usual(const MujocoInstance *m, float *ret, uint32_t n) {
         return k;
 }
 
-/* The observation after a reset and after a step. */
 static void mujoco_observe(const MujocoInstance *m, void *ret_observation) {
         float observation[MUJOCO_OBSERVATION_MAX];
         uint32_t n;

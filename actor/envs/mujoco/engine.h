@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The engine of all tasks on MuJoCo. A task is one row: a model, the constants of its Gymnasium definition,
- * and a function that judges a step. The engine implements the environment ABI for it.
+ * and a function that judges a step. The engine implements the environment ABI for the task.
  *
  * The compiled model is the only state that an environment keeps outside of its instances. spec() loads it
- * once in each process; for actors, this is in the invoker before the fork. Afterwards the model never
+ * once in each process. For actors, the invoker loads it before it forks them. Afterwards the model never
  * changes, and all instances read it. */
 #pragma once
 
@@ -67,7 +67,7 @@ struct MujocoTask {
          * those that the options include. */
         uint32_t (*observe)(const MujocoInstance *m, float *ret, uint32_t n);
         uint32_t n_observation; /* the count of observe()'s numbers */
-        uint32_t n_v5_dropped;  /* how many of these, at the end, v5 leaves out */
+        uint32_t n_v5_dropped;  /* how many of observe()'s last numbers v5 leaves out */
         bool reads_forces;      /* judge() reads the external forces on each body */
 
         /* Changes the state that a reset has drawn. NULL: nothing more is drawn. */
@@ -98,7 +98,7 @@ struct MujocoInstance {
         const mjModel *model;
         mjData *data; /* NULL: after close() */
         MujocoOptions options;
-        double place[MUJOCO_PLACES_MAX]; /* after the last step or the reset */
+        double place[MUJOCO_PLACES_MAX]; /* what task->place() wrote after the last step or the reset */
 };
 
 /* Engine=, which every task accepts. 1: the option names this module's engine; 0: it has another key;

@@ -42,7 +42,8 @@ typedef struct MjcfInstance {
         double before[]; /* positions and velocities before a step */
 } MjcfInstance;
 
-static const char *name; /* the path behind the prefix; only its last component counts */
+/* the path of the model's file, without the prefix "mujoco:"; only its last component counts */
+static const char *name;
 static int directory_fd; /* the model's directory, for actors without a root of their own */
 static mjModel *model;
 static uint32_t digest;

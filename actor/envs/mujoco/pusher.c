@@ -18,7 +18,7 @@ MUJOCO_MODEL(pusher_v5);
 
 static mjModel *pusher_model, *pusher_v5_model;
 
-/* In Gymnasium's v4 these options are constants. */
+/* In Gymnasium's Pusher-v4 the options of v5 are constants. */
 static const EnvOption pusher_options[] = { PUSHER_V5_OPTIONS(ENV_OPTION) };
 
 static double distance(const MujocoInstance *m, int body, int other) {

@@ -16,7 +16,7 @@ const ActordEnv *actord_env_find(const char *name) {
         return strcmp(name, gamma_task.name) == 0 ? &gamma_env : NULL;
 }
 
-/* This is called outside of the sandbox, so it must not load the library. */
+/* This is called outside of the sandbox, so it must not load EPA SWMM's library. */
 void actord_env_packages(const char *python, int fd) {
         engine_packages(python, fd);
 }
