@@ -61,7 +61,8 @@ static void dataset_try(const ActorContext *context, const ActordEnvSpec *spec, 
         dataset_free(dataset);
 }
 
-/* Whether two specs are equal, except that snapshots may be shorter. first: the spec in the job page. */
+/* Whether the environment's spec agrees with `first`, the spec in the job page. Only its snapshots may be
+ * shorter. */
 static bool spec_agrees(const JobSettings *settings, const ActordEnvSpec *spec, const ActordEnvSpec *first) {
         ActordEnvSpec own = *spec, same;
 

@@ -84,7 +84,7 @@ int run_directory_lock(const char *path) {
         return lock_directory(path, O_NOFOLLOW, LOCK_EX);
 }
 
-/* The user named the path, so it may be a link. */
+/* Locks a run's directory for reading. The user named the path, so it may be a link. */
 int run_directory_lock_shared(const char *path) {
         return lock_directory(path, 0, LOCK_SH);
 }

@@ -45,8 +45,9 @@ static ExitStatus check_steps(const JobSettings *ours, const NamedCheckpoint *fr
                         n_steps, ours->stop_steps);
 }
 
-/* Whether the two are certainly different tasks. Options can turn one named environment into another task
- * (four engines, or a throttle). And only the environment itself knows what its file means. */
+/* Whether two jobs certainly have different tasks. Options can turn one named environment into the task of
+ * another name, so with options only environments of different modules are different for certain. An
+ * environment without a row is a file, and only the file itself knows its task. */
 static bool tasks_differ(const JobSettings *ours, const JobSettings *theirs) {
         const EnvironmentRow *a = environment_find(ours->environment),
                              *b = environment_find(theirs->environment);

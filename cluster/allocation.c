@@ -192,8 +192,9 @@ static void end_step(Engine *engine, Host *host) {
         engine_node_over(node, words);
 }
 
-/* First srun gets a signal that it passes on, so that the node ends in good order and leaves nothing in its
- * /tmp. Later srun gets a signal at which it kills the step. At last srun itself is killed. */
+/* Stops srun in three stages. At SIGUSR1, which srun passes on, the node ends in good order and leaves
+ * nothing in its /tmp. Later srun gets a signal at which it kills the step. At last srun itself is
+ * killed. */
 static void stop_step(Host *host, EngineNode *node, uint64_t now) {
         if (!node->stopping) {
                 node->stopping = true;

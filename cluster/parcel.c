@@ -52,7 +52,7 @@ static int list_files(const char *directory, Names *ret) {
         return ret->n > 0 ? 0 : -ENOENT;
 }
 
-/* Makes a memfd for the archive, which grows as tar writes to it. On newer kernels a seal forbids to execute
+/* Makes a memfd for the archive, which grows as tar writes to it. On newer kernels a seal forbids executing
  * it. */
 static int make_archive(void) {
         int fd = -1;

@@ -320,8 +320,8 @@ static void take_job(Engine *engine, EngineNode *node, const TextJob *job) {
                 (void) snprintf(node->name, sizeof(node->name), "%s", job->name);
         }
         if (state == TEXT_RUNNING) {
-                /* The two clocks may differ, so time is counted from the first look that shows the node
-                 * running. The node may have started as late as the end of that look. */
+                /* Slurm's clock and this host's clock may differ, so time is counted from the first look
+                 * that shows the node running. The node may have started as late as the end of that look. */
                 if (node->seen == 0) {
                         node->ahead = node->started - engine_clock();
                         node->seen = node->started;

@@ -414,7 +414,8 @@ static bool is_actors_fault(uint32_t fault) {
                fault == FAULT_LENGTHS || fault == FAULT_ACTIVE;
 }
 
-/* A sentence about a learner's exit status, if there is one. */
+/* The end of a sentence that says what a learner's exit status means; "": the status has no meaning of its
+ * own. */
 static const char *describe_exit(int status, char ret[256]) {
         int error = limit_exit_error(status);
 

@@ -135,7 +135,7 @@ static int take(Ledger *ledger, const char *directory, unsigned *n_said) {
         uint64_t n;
         int r;
 
-        /* An older program may have written the rest: opening it for writing updates its schema. */
+        /* An older actord may have written this ledger: opening it for writing updates its schema. */
         r = ledger_open(path, &rest);
         if (r < 0)
                 return r;

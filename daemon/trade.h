@@ -46,8 +46,8 @@ typedef struct TradeSpeed {
 } TradeSpeed;
 
 /* The job's speed now, in shares of its work in a second. elapsed: the seconds that the job has worked in
- * all; until a whole round was seen, the speed is the mean over them. While a round takes longer than all
- * rounds before it, the speed falls. */
+ * all. Until a whole round was seen, the speed is the mean over this time. While a round takes longer than
+ * all rounds before it, the speed falls. */
 double trade_speed(TradeSpeed *speed, double now, double done, double elapsed);
 
 /* The facts that decide whether a job trades, and whether a job that does not trade must get the default
@@ -58,7 +58,7 @@ typedef struct TradeState {
         bool stale;                   /* the last question to the spawner failed: `weight` may be wrong */
         uint32_t weight;              /* the job's weight in the kernel; 0: not known */
         unsigned n_failed;            /* questions to the spawner that failed in a row */
-        unsigned n_resets;            /* how often the default weight was asked for, when trading was over */
+        unsigned n_resets;            /* how often the default weight was requested after trading ended */
 } TradeState;
 
 /* Notes the spawner's answer to a question about the job's weight; error: 0, or a negative errno. Returns

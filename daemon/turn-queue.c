@@ -91,8 +91,8 @@ static void forget_empty(TurnQueue *queue, User *user, Connection *connection) {
         }
 }
 
-/* Finds the user or unknown connection with the most items. If there are more than `one` items, removes and
- * returns the newest of them; otherwise returns NULL. */
+/* Takes the newest item from the user, or the connection of an unknown user, that has the most items, and
+ * returns it. NULL: none has more than `one` items. */
 static void *give_way(TurnQueue *queue, unsigned one) {
         Connection *longest = NULL, *stranger;
         User *greatest = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* [Scaling] Shares=: what a job that trades CPU weight sees and does. The environment `shares` trains a
- * policy for it, and the daemon decides by such a policy. Both compute these numbers with lib/shares.c, so
- * that a policy sees in the daemon what it was trained with. */
+/* [Scaling] Shares=: what a job that trades CPU weight observes, and which actions it has. The environment
+ * `shares` trains a policy on these observations, and the daemon decides by that policy. Both compute the
+ * observations with lib/shares.c, so a policy sees the same numbers in the daemon as in training. */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */
@@ -28,8 +28,8 @@
 #define SHARES_FEATURES(X)                                                                              \
         X(TIME_LEFT)            /* the share of the time until its deadline that is left; 1: it has none */ \
         X(WORK_LEFT)            /* the share of its work that is left */                                \
-        X(PACE)                 /* n / (n + g): n the speed that it needs, g the one that it has; above */ \
-                                /* 0.5 it will be late; 0: it has no deadline */                        \
+        X(PACE)                 /* n / (n + g), n the speed that it needs, g the speed that it has; */  \
+                                /* above 0.5 the job will be late; 0: it has no deadline */             \
         X(WEIGHT)               /* its bid for CPU weight (daemon/trade.h), on a logarithmic scale */   \
         X(DEMAND)               /* the share of the host's CPUs that it could use */                    \
         X(CROWD)                /* the share of all jobs' demand for CPUs that the host cannot meet */

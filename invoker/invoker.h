@@ -71,7 +71,8 @@ int setup_streams(void);
 int setup_signals(void); /* returns a signalfd */
 int setup_proc(void);    /* returns a descriptor of /proc, or -EBADF */
 void setup_cgroup(Placement *place);
-/* Whether the job's processes may open as many files as they need: 0, or -EMFILE with both numbers. */
+/* 0: the job's processes may open as many files as they need. -EMFILE: they may not; *ret_needed and
+ * *ret_limit say how many they need and how many they may open. */
 int setup_files(const Placement *place, uint32_t *ret_needed, uint32_t *ret_limit);
 
 /* prepare.c: the way from PHASE_PREPARING to a learner that starts, or to the job's end. A user's

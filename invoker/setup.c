@@ -168,8 +168,8 @@ int setup_signals(void) {
         return fd < 0 ? -errno : fd;
 }
 
-/* /proc of this PID namespace as a descriptor: for the peak memory of workers, after the invoker has left
- * the host's file system. */
+/* Returns a descriptor of /proc of this PID namespace, or -EBADF. By it the invoker reads the peak memory of
+ * workers after it has left the host's file system. */
 int setup_proc(void) {
         _cleanup_close_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), fs = -EBADF;
         char self[32];

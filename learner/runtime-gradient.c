@@ -191,8 +191,8 @@ static void bench_backward(
         pass_backward(pass, parameters, accumulate, gradient, NULL);
 }
 
-/* How many of n tasks (lanes or blocks) this learner does, one of the first n_sharers: the task with its own
- * number, and every n_sharers-th after it. */
+/* How many of n tasks (lanes or blocks) this learner does. The first n_sharers learners share the tasks:
+ * each does the task with its own number, and every n_sharers-th task after it. */
 static uint32_t share(const Runtime *rt, uint32_t n, uint32_t n_sharers) {
         return rt->learner < n_sharers && rt->learner < n ? (n - rt->learner + n_sharers - 1) / n_sharers
                                                           : 0;
@@ -220,8 +220,9 @@ static void recompute_task(void *arg, uint32_t task, uint32_t thread) {
         memcpy(rt->work.values + g.first, bench_value(rt, bench), g.n * sizeof(float));
 }
 
-/* Divides a round's rows among the learners: each computes its part, then all read all parts. Each learner
- * computes a small batch alone, since waiting for the others would take longer. */
+/* Divides a round's rows among the learners: each computes the values and log-probabilities of its part,
+ * then all read all parts. Each learner computes a small batch alone, since waiting for the others would
+ * take longer. */
 static bool recompute_begin(Runtime *rt) {
         const ReduceLayout *l = &rt->reduce_layout;
         Batch *b = rt->batch;

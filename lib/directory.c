@@ -16,7 +16,7 @@
 
 enum {
         ENTRIES_MAX = 4096, /* how many entries of a directory are searched for a name at most */
-        DEPTH_MAX = 64,     /* the most directories between this one and the root */
+        DEPTH_MAX = 64,     /* the most directories from a job's directory up to the root */
 };
 
 static const DirectoryRow rows[_DIRECTORY_KIND_MAX] = {

@@ -71,13 +71,14 @@ double sampler_spread(double time);
  * al. (2022). */
 double sampler_boundary(uint32_t n, uint32_t k);
 
-/* The number of boundaries at this share of the training: ceil(sqrt(share (150^2 - 4) + 4) - 1) + 1. */
+/* The number of boundaries when this share of the training is done: ceil(sqrt(share (150^2 - 4) + 4) - 1) +
+ * 1. */
 uint32_t sampler_boundaries(double share);
 
 /* ACT_DIFFUSION: the variance that step i of n adds to actions, i from 1 to n; beta_i = 1 - exp(-0.1 / n -
  * 0.5 (10 - 0.1) (2 i - 1) / n^2), as Wang et al. (2023) take it from "Tackling the Generative Learning
- * Trilemma with Denoising Diffusion GANs" (Xiao et al., ICLR 2022). And abar, the product of 1 - beta up to
- * i. */
+ * Trilemma with Denoising Diffusion GANs" (Xiao et al., ICLR 2022). diffusion_left(): abar, the product of 1
+ * - beta_j for j from 1 to i. */
 double diffusion_beta(uint32_t n, uint32_t i);
 double diffusion_left(uint32_t n, uint32_t i);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sums of a worker's time, and counts of operations from the shapes of its network. */
+/* Adds up how workers spent their time, and counts operations from the shapes of networks. */
 #include "lib/spent.h"
 
 #include <assert.h>

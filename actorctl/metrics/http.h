@@ -7,7 +7,6 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* The statuses of answers. */
 typedef enum HttpStatus {
         HTTP_OK = 200,
         HTTP_BAD_REQUEST = 400,

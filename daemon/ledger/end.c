@@ -133,7 +133,7 @@ static int total_add(Ledger *ledger, const LedgerEnd *end) {
                                         of_capped(end->n_env_steps), of_capped(end->cpu_nsec)));
 }
 
-/* Writes the row, with the columns that lists show of an ended job. */
+/* Writes the columns that only an ended job has: its summary, and those that lists of jobs show. */
 static int summary_write(Ledger *ledger, const LedgerEnd *end) {
         return ledger_write(ledger,
                         "UPDATE jobs SET summary = ?, tag = ?, rounds = ?, env_steps = ?, return_mean = ?, "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The ledger: the SQLite database (WAL, synchronous=FULL) in which jobs, records and checkpoints are kept.
- * Records are committed in groups. Calls block, but only for one fsync of each group. There is less than one
- * group for each round. */
+ * Records are committed in groups, and there are fewer groups than rounds. Calls block, but only for one
+ * fsync of each group. */
 #pragma once
 
 #include <glib.h>
@@ -226,8 +226,8 @@ int ledger_end_append(Ledger *ledger, const LedgerEnd *end);
 size_t ledger_n_pending_of(const Ledger *ledger, uint64_t job);
 
 /* The cost of a job by its queued and committed records. It is queued like the records, once for each job,
- * and committed in one transaction with them. Its increase since the last count is added to the day.
- * -ENOBUFS: commit first. */
+ * and committed in one transaction with them. Its increase since the last count is added to the user's cost
+ * of the day. -ENOBUFS: commit first. */
 typedef struct LedgerSpent {
         uint64_t job;
         uint32_t uid;

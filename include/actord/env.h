@@ -102,7 +102,7 @@ typedef struct ActordStep {
 } ActordStep;
 
 #define ACTORD_STATE_PARTS 8u
-#define ACTORD_STATE_NUMBERS_MAX 65536u         /* the most of a state, all parts together */
+#define ACTORD_STATE_NUMBERS_MAX 65536u         /* the most numbers of a state, all parts together */
 
 typedef struct ActordStatePart {
         char name[24];                  /* such as "qpos" */

@@ -20,6 +20,7 @@ typedef struct Lanczos {
 int lanczos_new(size_t n_max, uint32_t steps_max, Lanczos **ret);
 Lanczos *lanczos_free(Lanczos *lanczos);
 
-/* Finds both ends. If further products add nothing, it ends early, and the result is exact. Returns the
- * number of steps; -ERANGE: a number is not finite, or the first vector is 0. */
+/* Finds the smallest and the largest eigenvalue. If further products add nothing, it ends early, and the
+ * result is exact. Returns the number of steps; -ERANGE: a number is not finite, or the first vector is
+ * 0. */
 int lanczos_extremes(Lanczos *lanczos, LanczosProduct product, void *arg, double *ret_min, double *ret_max);

@@ -10,7 +10,7 @@
 #include "tests/unit/actor-fixture.h"
 #include "tests/unit/learner-fixture.h"
 
-/* What a minibatch of CartPole's example has: layers of 64 units, shards of 64 rows. */
+/* The sizes in a minibatch of CartPole's example: layers of 64 units, shards of 64 rows. */
 enum { UNITS = 64, ROWS = SHARD_ROWS_MAX, TIMES = 50 };
 
 #ifdef __clang__

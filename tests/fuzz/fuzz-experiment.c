@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as an experiment: refused after a sentence on standard error, or a matrix within its limits.
- * Its job file is a seed of ours. */
+/* Reads any bytes as an experiment's file. They are refused after a sentence on standard error, or become a
+ * matrix within its limits. The experiment's job file is a seed of tests/fuzz/fuzz-settings/. */
 #include <fcntl.h>
 #include <glib.h>
 #include <stdint.h>

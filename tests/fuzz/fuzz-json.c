@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Any bytes as JSON, however deep: refused with a reason, or read; and what was read, printed, is read
- * again and prints the same. */
+/* Parses any bytes as JSON, however deeply nested. They are refused with a reason, or read. JSON that was
+ * read is printed, read again, and must print as the same text. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

@@ -58,14 +58,15 @@ void job_init(Job *job, uint32_t level, const char *text);
 /* A cgroup as the spawner would hand it over, where root can make one. */
 void job_make_cgroup(Job *job);
 
-/* Plays the spawner. False: this machine does not give the level. */
+/* Starts the invoker as the spawner does. False: this machine cannot give the job's sandbox level. */
 bool job_start(Job *job);
 
 /* Plays the daemon's part: connects to the invoker and receives its Hello. */
 Hello job_connect(Job *job);
 void job_send_plan(Job *job);
 
-/* Copies the records there are. True: the last one is there. */
+/* Copies the records that the invoker has written to the spool. True: the job's last record is among
+ * them. */
 bool job_read(Job *job);
 bool job_wait(Job *job);
 void job_reap(Job *job);

@@ -22,7 +22,8 @@ typedef struct Bed {
         Learner *learner;
 } Bed;
 
-/* sections: the text of a job file after [Job] Environment=; of two values of a key the last one holds. */
+/* sections: the text of a job file after [Job] Environment=; if a key has two values, the last one
+ * counts. */
 void bed_settings(const char *environment, const char *sections, JobSettings *ret);
 /* n_choices 0: actions are n_action numbers; BED_SEVERAL: choices of 2, of 3 and of 4 at once. */
 #define BED_SEVERAL UINT32_MAX
@@ -43,8 +44,7 @@ Answer bed_learn(Bed *bed, uint64_t update, uint32_t n_actors);
 int silence(void);
 void unsilence(int kept);
 
-/* Fills a segment with a rollout that is in order: numbers of a small generator, episodes that end now
- * and then. */
+/* Fills a segment with a valid rollout: pseudo-random numbers, and an episode that ends now and then. */
 void bed_fill(Bed *bed, uint32_t actor, uint32_t bank, uint32_t seed);
 
 /* Fills and takes the rollouts of actors 0 .. n_actors - 1. */

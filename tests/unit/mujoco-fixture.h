@@ -38,8 +38,8 @@ const MujocoInstance *instance_of(const Env *env);
 /* False, and the test is skipped: env-mujoco.so is not built. */
 bool have_module(void);
 
-/* A snapshot is time, positions, velocities, warm start, activations, controls, and the place where a task
- * keeps one. */
+/* Sets the state by a snapshot: time, positions, velocities, warm start, activations, controls, and the
+ * task's place, if the task keeps one. */
 void env_set(Env *env, const double *qpos, const double *qvel, const double *place);
 
 void add_reference(const char *program, const Reference *reference);

@@ -63,8 +63,8 @@ struct MujocoTask {
         MujocoOptions defaults; /* of members that are not options of the task */
         int n_excluded; /* how many positions, from the first, exclude_current_positions leaves out */
 
-        /* Writes the observation, at most n numbers, and returns their count. NULL: qpos and qvel, then
-         * those that the options include. */
+        /* Writes the observation, at most n numbers, and returns their count. NULL: the observation is qpos
+         * and qvel, then the further numbers that the options include. */
         uint32_t (*observe)(const MujocoInstance *m, float *ret, uint32_t n);
         uint32_t n_observation; /* the count of observe()'s numbers */
         uint32_t n_v5_dropped;  /* how many of observe()'s last numbers v5 leaves out */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* InvertedDoublePendulum: keep a pole on a pole on a cart up by pushing the cart along its rail. */
+/* InvertedDoublePendulum: balance two poles, one on top of the other, on a cart by pushing the cart along
+ * its rail. */
 #include <assert.h>
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The module's exported functions. */
+/* The functions that the module of EPA SWMM's tasks exports. */
 #include <stddef.h>
 #include <string.h>
 

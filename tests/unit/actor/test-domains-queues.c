@@ -122,7 +122,7 @@ static void test_faas_queue(void) {
         get_state(env, state);
 
         load = 3 + own[ARRIVALS];
-        left = fmax(load - 10, 0); /* 2 half cores serve 10 in 10 s */
+        left = fmax(load - 10, 0); /* two half cores serve 10 requests in 10 s */
         u = fmin(load / 10, 1);
         latency = 2 + pow(u, sqrt(6) - 1) / (1 - fmin(u, 0.99)) + (3 + left) / 2;
         g_assert_cmpfloat(own[QUEUE], ==, left);

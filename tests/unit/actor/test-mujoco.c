@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The MuJoCo tasks against Gymnasium, which runs the same models on a newer MuJoCo: the compiled models,
- * first steps, returns of random play. And errors: the module must survive MuJoCo giving up. */
+/* Compares the MuJoCo tasks with Gymnasium, which runs the same models on a newer MuJoCo: compiled models,
+ * first steps, and returns of random play. Also tests that the module survives errors for which MuJoCo
+ * itself would end the process. */
 #include <errno.h>
 
 #include "tests/unit/mujoco-fixture.h"
@@ -238,7 +239,8 @@ static void test_health(void) {
         g_assert_cmpuint(step_from(other, 1.25, 0).terminated, ==, 1);
         g_assert_cmpuint(step_from(other, 5, 0.4).terminated, ==, 0);
 
-        /* 3 for health while it lasts, 2 * (1 + 0.25) for the action, nothing for moving. */
+        /* The reward is 3 while the hopper is healthy, minus 2 * (1 + 0.25) for the action; the hopper does
+         * not move. */
         forgiving = env_new_with("Hopper-v4", options, 6);
         g_assert_true(step_from(forgiving, 5, 0).reward == 3 - 2.5);
         g_assert_true(step_from(forgiving, 1.25, 0).reward == -2.5);

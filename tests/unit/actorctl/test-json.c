@@ -51,7 +51,8 @@ static void test_numbers(void) {
         g_assert_cmpstr(ten, ==, "1e+19");
 }
 
-/* A number is a whole one with an exponent, then any; each comes back as it was. */
+/* Each number comes back from JSON text as it was: first the powers of 10, which have an exponent but no
+ * point, then random numbers. */
 static void test_round_trip(void) {
         for (int i = 0; i < 20000; i++) {
                 double value = i < 640 ? pow(10, i - 320) : 0;

@@ -170,7 +170,7 @@ static void test_lives(Fixture *f, const void *text) {
         g_assert_cmpmem(&f->estimates.usage[ESTIMATE_COARSE_1], sizeof(Usage), &f->usage, sizeof(Usage));
 }
 
-/* A process that acts has no containers: none start, none are parked. */
+/* Where one process acts and learns, no containers start and none are parked, except for evaluations. */
 static void test_containers(Fixture *f, const void *text) {
         Record worker = { .kind = RECORD_WORKER, .life = 1, .actor = 1, .metered = { .cpu_nsec = MSEC } };
         Record pool = {

@@ -112,14 +112,15 @@ static void test_peak(void) {
         g_usleep(PEAK_INTERVAL_NSEC / 1000 + 1);
         after = meter_peak(&meter);
         g_assert_cmpuint(after, >=, bytes);
-        /* And the mark was reset: the next invocation is not blamed for this one. */
+        /* Reading the peak resets it, so the next invocation is not charged for this memory. */
         g_usleep(PEAK_INTERVAL_NSEC / 1000 + 1);
         g_assert_cmpuint(meter_peak(&meter), <, after - bytes / 2);
         meter_done(&meter);
         close(proc);
 }
 
-/* Where the kernel has no threaded cgroups, here in a directory that is none, all is left as it was. */
+/* A directory that is no cgroup stands for a kernel without threaded cgroups. Then there is no meter of a
+ * thread, and each thread stays where it is. */
 static void test_threads_absent(void) {
         g_autofree char *path = g_dir_make_tmp("test-meter-XXXXXX", NULL);
         int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -175,7 +176,7 @@ static void test_cpuset(void) {
         cpus.words[15] = 1ull << 63;
         (void) cpuset_print(&cpus, text, sizeof(text));
         g_assert_cmpstr(text, ==, "63-64,1023");
-        /* Too little room: whole numbers or none. */
+        /* Too little room: a number is printed whole or not at all. */
         (void) cpuset_print(&cpus, text, 7);
         g_assert_cmpstr(text, ==, "63-64");
 }

@@ -107,7 +107,8 @@ static pid_t keep_busy(void) {
         return pid;
 }
 
-/* Each CPU has two others that want it, and an ordinary environment waits for it more than it runs. */
+/* Two busy processes for each CPU compete with the actors, so an ordinary environment waits for a CPU longer
+ * than it runs. Its waits must not count as sleep. */
 static void test_crowded(void) {
         enum { BUSY_MAX = 64, N_ROUNDS = 8 };
         unsigned n_busy = g_get_num_processors() * 2;

@@ -35,8 +35,8 @@ static void test_damage(void) {
                 g_assert_cmpuint(count_accepted(&bed, content, length), ==, 0);
         g_assert_cmpuint(count_accepted(&bed, content, n - 1), ==, 0);
 
-        /* Wherever a bit is flipped: header, metadata, weights, the optimiser, snapshots, the digest
-         * itself. */
+        /* Flips one bit anywhere: in the header, the metadata, the weights, the optimiser, the snapshots or
+         * the digest itself. */
         damaged = g_malloc(n + 1);
         for (unsigned i = 0; i < 4000; i++) {
                 memcpy(damaged, content, n);

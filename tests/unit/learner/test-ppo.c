@@ -97,15 +97,15 @@ static void test_kl_weight(void) {
         bed_close(&bed);
 }
 
-/* A round that KLStop= ended has diverged by more than that, whichever epoch it was in, and the weight
- * follows. */
+/* If KLStop= ends a round, the policy has diverged by more than KLStop=, in whichever epoch that was. The
+ * next KL weight follows from this divergence. */
 static void test_kl_stop_weight(void) {
         static const struct {
                 const char *minibatch, *target;
                 uint64_t n_steps; /* at most */
                 double weight;
         } cases[] = {
-                /* Stops in the first epoch, before there is a mean. */
+                /* Stops in the first epoch, before any epoch has a mean divergence. */
                 { "32", "0.005", 3, 2 },
                 { "32", "10", 3, 0.5 },
                 /* Stops in the second epoch. The first epoch was one step, so its mean divergence is 0. */
@@ -175,7 +175,8 @@ static void test_numeric(void) {
         bed_close(&bed);
 }
 
-/* A network that acts by the value of another one: actors compute only what they need to act. */
+/* Makes a network whose action is the value of another network, since actors compute only what an action
+ * needs. */
 static Network value_as_action(const Network *network) {
         Network ret = *network;
 
@@ -186,8 +187,8 @@ static Network value_as_action(const Network *network) {
         return ret;
 }
 
-/* Computes the values and the log-probabilities of a batch's rows as actors compute numbers, row by row:
- * the values have the same bits, and the log-probabilities differ by rounding alone. */
+/* Compares the values and the log-probabilities of a batch's rows with those that an actor computes, row by
+ * row: the values have the same bits, and the log-probabilities differ by rounding alone. */
 static void check_rows(Bed *bed, double epsilon) {
         const Network *network = &bed->page.network, of_value = value_as_action(network);
         const Batch *b = bed->learner->batch;

@@ -136,9 +136,9 @@ static void *honest_main(void *arg) {
         return NULL;
 }
 
-/* Writes nonsense as fast as it can, never a valid request: first steps that cannot be of the right
- * invocation, then any steps of wrong ones. The other side may read a mixture of two of our rounds, so
- * there is a pause between the two kinds. */
+/* Writes invalid requests as fast as it can: first for the right episode but for steps that it does not
+ * have, then for any steps but of wrong episodes. The learner may read parts of two requests as one. So
+ * there is a pause between the two kinds, or such a mixture could be valid. */
 static void *hostile_main(void *arg) {
         Player *player = arg;
         Scene *scene = player->scene;

@@ -209,8 +209,8 @@ static void test_operation(const void *arg) {
         g_assert_cmpfloat(bench.sums[0], ==, 0);
 }
 
-/* A loss that is weighted at the end has the same gradient up to rounding: exactly the weight times the
- * unweighted one. */
+/* A loss that is weighted at the end has the same gradient, up to rounding, as one that is weighted at the
+ * start. Its gradient is exactly the weight times the gradient without weights. */
 static void test_late(const void *arg) {
         Bench early, late, unweighted;
         Tape tape;
@@ -293,7 +293,8 @@ static void test_ties(void) {
         g_assert_cmpfloat(bench.d_terms[TERM_VALUE][0], ==, 2 * bench.weight[0]);
 }
 
-/* Near 0 a difference of two floats would be all rounding. */
+/* A divergence near 0 must not be computed as a difference of two floats, which would have only rounding
+ * errors. */
 static void test_small_divergence(void) {
         Bench bench;
         Tape tape;
@@ -307,8 +308,8 @@ static void test_small_divergence(void) {
         g_assert_cmpfloat(fabs(bench.sums[0] / 5e-11 - 1), <, 1e-4);
 }
 
-/* Networks: an actor that reads the observation, and a critic that reads the observation and the action that
- * the actor makes of normal numbers. */
+/* The networks of the tests: an actor that reads the observation, and a critic that reads the observation
+ * and an action. The action is made of the actor's output and normally distributed noise. */
 
 enum { OBSERVATIONS = 3, ACTIONS = 2, UNITS = 5, ACTOR = 2, CRITIC = 5 };
 
@@ -391,7 +392,7 @@ typedef struct NetworksBed {
         double (*plain)(const struct NetworksBed *bed, double parameters[2][64], unsigned i);
 } NetworksBed;
 
-/* The same in double precision, with the C library. */
+/* Computes the loss of networks_record() for row i in double precision, with the C library. */
 static double plain_row(const NetworksBed *bed, double parameters[2][64], unsigned i) {
         double input[OBSERVATIONS + ACTIONS], actor[3][UNITS], critic[2][UNITS], log_probability = 0;
 
@@ -480,7 +481,7 @@ static void networks_check(NetworksBed *bed) {
                 *at = kept - 1e-5;
                 down = networks_mean(bed, parameters);
                 *at = kept;
-                /* twice: the second time it was added */
+                /* twice the gradient, since the second execution added to the first */
                 g_assert_cmpfloat_with_epsilon((double) bed->gradient[p], 2 * (up - down) / 2e-5, 2e-6);
         }
         g_assert_cmpfloat_with_epsilon(bed->bench.sums[1], 2 * networks_mean(bed, parameters), 1e-5);

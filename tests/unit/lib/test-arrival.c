@@ -137,8 +137,8 @@ static void test_warm(void) {
         g_assert_cmpuint(arrival.flights[2].state, ==, FLIGHT_COLD);
 }
 
-/* The simulation equals a list of events for any counts, and every actor's version stays readable while it
- * acts. */
+/* Compares the simulation with a list of events, for random numbers of actors. Also, the policy version of
+ * each actor stays in its bank while the actor acts. */
 static void test_model(void) {
         enum { MOST = 7, BANKS = MOST + 2 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The two words under two threads and two processes: every order is answered once, with its own answer,
- * however both sides sleep. */
+/* The shared words of a Turn (include/turn.h), with two threads and with two processes: every order gets
+ * exactly one answer, its own, no matter when a side sleeps. */
 #include <errno.h>
 #include <glib.h>
 #include <poll.h>
@@ -19,7 +19,8 @@ enum { ROUNDS = 10000 };
 enum { ROUNDS = 30000 }; /* of eight cases */
 #endif
 
-/* A lost wake-up would wait for ever: a wait longer than any scheduler causes counts as lost. */
+/* A side that misses a wake-up waits for ever. A wait that is longer than any scheduler causes counts as
+ * such. */
 enum { LOST_MSEC = 20000 };
 
 typedef struct Pair {
