@@ -102,7 +102,8 @@ static int parse_run_fd(const char *text) {
         return fcntl(arg_run_fd, F_SETFD, FD_CLOEXEC) < 0 ? -errno : 0;
 }
 
-/* 1: go on; 0: there is nothing more to do. */
+/* Parses the command line. 1: go on; 0: there is nothing more to do (--help, --version); negative: the
+ * command line is wrong. */
 static int parse_options(int argc, char **argv) {
         enum {
                 OPTION_SYSTEM = 256,

@@ -205,7 +205,7 @@ static void add_evaluation(Progress *p, const Record *record) {
         add_evaluation_metrics(p, record);
 }
 
-/* Adds an evaluation that ended after its round. */
+/* Takes in an evaluation that ended after the record of its round. */
 static void add_evaluated(Progress *p, const Record *record) {
         if (record->wasted)
                 return;

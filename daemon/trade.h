@@ -53,7 +53,7 @@ double trade_speed(TradeSpeed *speed, double now, double done, double elapsed);
 /* The facts that decide whether a job trades, and whether a job that does not trade must get the default
  * weight. */
 typedef struct TradeState {
-        bool trains, running, ending; /* running: or starting. ending: but its process still exists */
+        bool trains, running, ending; /* running: it starts or runs; ending: its process still exists */
         bool off;                     /* the job cannot trade, which was logged */
         bool stale;                   /* the last question to the spawner failed: `weight` may be wrong */
         uint32_t weight;              /* the job's weight in the kernel; 0: not known */

@@ -38,7 +38,8 @@ typedef struct SegmentLayout {
          * row 0's stack; row T follows the last step. lib/slot.h finds stacks */
         uint64_t observations_at;
         uint64_t observation_bytes;             /* of one observation; the element is the spec's */
-        /* of the newest frame, the only one that a row stores; the older ones are in earlier rows */
+        /* of one frame; a row stores only the newest frame of its stack, and earlier rows the older
+         * frames */
         uint64_t frame_bytes;
         /* K; 1: observations are not stacks, and a frame is a whole observation */
         uint64_t frames;
@@ -62,7 +63,7 @@ typedef struct SegmentLayout {
          * together; then snapshot_bytes; each rounded up to 64 */
         uint64_t snapshot_stride, slot_stride;
         uint64_t snapshot_bytes;
-        uint64_t carried_bytes;                 /* at the end of each slot_stride: lib/noise.h */
+        uint64_t carried_bytes;                 /* lib/noise.h's data at the end of slot_stride */
         uint64_t exchange_at;                   /* an Exchange, if the learner acts for the actor */
         uint64_t segment_bytes;                 /* a multiple of the page size */
 } SegmentLayout;
@@ -107,7 +108,7 @@ typedef struct JobPage {                        /* sealed, read-only for actors 
         uint64_t magic;
         uint32_t abi, struct_bytes;
         ActordEnvSpec spec;                     /* checked; its observation is the one that policies read */
-        /* how many numbers of an observation the environment writes; lib/company.h adds those that follow */
+        /* how many numbers of an observation the environment writes; lib/company.c writes the others */
         uint64_t n_own;
         SegmentLayout segment;
         PolicyLayout policy;

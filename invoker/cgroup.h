@@ -56,7 +56,7 @@ int leaf_make_thread(const Leaf *leaf, uint32_t k);
 int leaf_move_thread(int thread_fd, pid_t tid);
 void leaf_remove_thread(const Leaf *leaf, uint32_t k);
 
-/* Takes effect after a moment. SIGKILL ends frozen processes, too. */
+/* leaf_freeze() takes effect after a moment. leaf_kill() sends SIGKILL, which ends frozen processes, too. */
 void leaf_freeze(const Leaf *leaf, bool freeze);
 void leaf_kill(const Leaf *leaf);
 uint64_t leaf_oom_kills(const Leaf *leaf);

@@ -123,7 +123,7 @@ static int make_memory(Service *node) {
         return r < 0 ? r : out_init(&node->out, 4 * n + 16);
 }
 
-/* Reports an error where it happens; the head gets the same words with the greeting. */
+/* Reports an error on this node. The head gets the same words in the node's first message. */
 static int refuse(Service *node, int r, const char *words) {
         (void) snprintf(node->words, sizeof(node->words), "%s", words);
         return invoker_complain(r, words);

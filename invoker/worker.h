@@ -58,7 +58,8 @@ void worker_done(Worker *worker, const Cgroup *cgroup, bool remove_leaf);
 /* Forks a child into the worker's cgroup (its leaf). Returns 0 in the child, with default signal settings.
  * Otherwise returns the child's pid or a negative errno. */
 pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd);
-/* For the child, if clone3() does not exist: the leaf that it must enter; otherwise -EBADF. */
+/* The cgroup (leaf) that the child must enter by itself, since clone3() does not exist here; -EBADF: the
+ * child was started in it. */
 int worker_leaf_to_enter(const Worker *worker);
 
 void worker_order(Worker *worker, const Order *order, uint64_t timeout_nsec);
@@ -75,7 +76,7 @@ int worker_reap(Worker *worker, int wait_msec, Ended *ret);
 /* The fault that an actor claims. It may only claim faults of its environment and of itself. The invoker
  * itself sees how processes end, and the learner finds errors in a rollout. Pure. */
 uint32_t answer_claim(const Answer *answer);
-/* The fault that a learner claims, its own or of a rollout. */
+/* Checks the fault that a learner or a relay reports: an unknown number becomes FAULT_ANSWER. */
 static inline uint32_t fault_known(uint32_t fault) {
         return fault < _FAULT_MAX ? fault : FAULT_ANSWER;
 }

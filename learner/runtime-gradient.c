@@ -43,7 +43,8 @@ static void bench_gather_pixels(float *input, const Batch *b, const Gathered *g)
                 for (uint32_t i = 0; i < n; i++)
                         batch_stack(b, gathered_row(g, first + i), frames[i]);
                 for (uint32_t f = 0; f < b->frames; f++) {
-                        /* Beyond the last row the first one is read again, and cleared below. */
+                        /* Beyond the last row, the first of these rows is read again; its numbers are
+                         * cleared below. */
                         for (uint32_t i = 0; i < KERNEL_LANES; i++)
                                 rows[i] = frames[i < n ? i : 0][f];
                         kernel_pixels(rows, length, FORWARD_PIXEL, g->stride,

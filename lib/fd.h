@@ -12,7 +12,7 @@
  * content is zero, and the descriptor closes on exec. Returns it, or a negative errno. */
 int memfd_make(const char *name, uint64_t bytes);
 
-/* The same with this content, which is sealed and cannot change any more. */
+/* Like memfd_make(), with this content, which is sealed and cannot change any more. */
 int memfd_make_sealed(const char *name, const void *content, uint64_t bytes);
 
 /* Forbids new writable mappings; existing ones stay writable. Afterwards no seal can be added or lifted. */

@@ -14,7 +14,8 @@ static float unit(double x) {
         return x < 1 ? (float) x : 1.0f;
 }
 
-/* The larger of both comes first, so that an infinite speed makes no NaN. */
+/* The pace of a job: needed / (needed + got). Only a quotient with the larger speed below is formed, so an
+ * infinite speed makes no NaN. */
 static double pace_of(double needed, double got) {
         if (!(needed > 0))
                 return 0;

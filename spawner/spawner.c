@@ -329,8 +329,8 @@ static int handle(int fd, const Terms *terms, Request *request, size_t n_bytes, 
         if (*ret_settles)
                 return settle(&request->launch, answer);
 
-        /* Root in a container without the reserved range is not the host's root. Like any user, it can only
-         * give its own id. */
+        /* In a container that lacks the user ids that actord reserves, root is not the host's root. Like any
+         * other user, it can only give actors its own id. */
         if (!ids_are_mapped(request->launch.uid_first, request->launch.n_uids)) {
                 request->launch.uid_first = geteuid();
                 request->launch.n_uids = 1;

@@ -114,7 +114,7 @@ void stage_done(Stage *stage) {
         guarded_done(&stage->instance);
 }
 
-/* There is only one writer, so load and store need not be one atomic addition. */
+/* Only this thread writes the number, so a load and a store do, and no atomic addition is needed. */
 static void progress(Stage *stage) {
         uint64_t n = atomic_load_explicit(&stage->page->progress, memory_order_relaxed);
 

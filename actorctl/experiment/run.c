@@ -174,7 +174,7 @@ static int fetch_outcome(const Runner *r, const Run *run, const JobStatus *statu
         return 0;
 }
 
-/* Keeps the result of a failed trial. A sweep ranks all of its trials, and failed ones, too. When an
+/* Keeps the result of a failed trial. A sweep ranks all of its trials, the failed ones included. When an
  * interrupted sweep continues, the decisions that follow from the ranks must not change. */
 static int keep_failure(Runner *r, const Run *run, const JobStatus *status, const char *fault) {
         Cell *cell = run->cell;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A policy for other programs: the network, its numbers, and the normalisation of observations. */
+/* A policy for other programs: the network, its parameters, and the normalisation of observations. */
 #pragma once
 
 #include "actorctl/checkpoint-open.h"

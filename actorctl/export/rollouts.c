@@ -30,7 +30,7 @@
 
 typedef struct Rollouts {
         const DatasetModule *module;
-        const char *path; /* of the data, before the file gets its name */
+        const char *path; /* the data file's path while it is being written */
         void *writer;     /* NULL: the spec has not arrived yet */
         ActordEnvSpec spec;
         GArray *observations, *actions, *rewards; /* doubles: the episode that is being played */

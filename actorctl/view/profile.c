@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads the profile, and compares the operations that were counted from shapes with this host's limit. */
+/* Reads a job's profile, and compares the speed of its matrix products with the speed that this host can
+ * reach. */
 #include "actorctl/view/profile.h"
 
 #include <errno.h>

@@ -42,6 +42,6 @@ void estimates_add(Estimates *estimates, const PriceSheet *sheet, const JobSetti
 uint32_t estimate_distribution(uint32_t row);
 uint32_t estimate_learners(uint32_t row);
 
-/* Why the job could not have run like this row, or why the job's records do not suffice to compute the row;
- * NULL: it can be computed. */
+/* Why the job could not have run with the row's distribution, or why its records do not suffice to compute
+ * the row; NULL: the row can be computed. */
 const char *estimate_unknown(uint32_t row, const JobSettings *settings);

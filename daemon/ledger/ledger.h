@@ -125,8 +125,7 @@ int ledger_older(Ledger *ledger, uint64_t *ret, size_t most, size_t *ret_n);
 int ledger_job_describe(Ledger *ledger, uint64_t id, const char *environment, const char *description,
                 const char *currency);
 
-/* The newest ended job without a summary, except those whose records are kept as they are. -ENOENT: there is
- * none. */
+/* The newest ended job without a summary, except the jobs of ledger_trim_never(). -ENOENT: there is none. */
 int ledger_unsummed(Ledger *ledger, uint64_t *ret);
 
 /* Records are only queued here; ledger_commit() makes them durable in one transaction. A record that exists
@@ -140,9 +139,9 @@ int ledger_commit(Ledger *ledger); /* -ENOSPC, -EIO: nothing is lost, call again
 int ledger_probe(Ledger *ledger);
 int ledger_last_seq(Ledger *ledger, uint64_t job, uint64_t life, uint64_t *ret); /* 0: no record */
 
-/* Reads the first `most` committed records of a job after a position, in (life, seq) order; {}: from the
- * first. each: returns 0 to go on. Work of an earlier life after its last checkpoint was repeated, so its
- * records have `wasted` set. */
+/* Reads the first `most` committed records of a job after a position, in (life, seq) order. A position of
+ * zeros: from the first record. each: returns 0 to go on. Work of an earlier life after its last checkpoint
+ * was repeated, so its records have `wasted` set. */
 int ledger_records_some(Ledger *ledger, uint64_t job, const LedgerPosition *after, unsigned most,
                 int (*each)(const Record *record, void *userdata), void *userdata);
 
@@ -172,12 +171,12 @@ typedef struct LedgerDecision {
         Statistics statistics; /* of the record `record`; only set on reading */
 } LedgerDecision;
 
-/* Queued like a record, and committed with the records around it. A decision that exists already is ignored.
- * -ENOBUFS: commit first. */
+/* Queues a decision like a record; it is committed with the records around it. A decision that exists
+ * already is ignored. -ENOBUFS: commit first. */
 int ledger_decision_append(Ledger *ledger, uint64_t job, const LedgerDecision *decision);
 /* Reads the decisions for the rounds after `after`, in the lives that count and in the order of the rounds;
- * at most the first `most`. A decision is listed for the round for which it was made, and for each round
- * that took one actor. */
+ * at most the first `most`. A decision is listed for the round for which it was made. Where rounds overlap,
+ * it is listed again for each later round that took one actor's rollout under it. */
 int ledger_decisions(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerDecision **ret,
                 size_t *ret_n);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A figure for the table of `make bench`, beside what a program of build/bench prints: a line of JSON in the
- * file that tests/bench/run.py names. Without it, nothing. */
+/* Passes a figure to the table of `make bench`, beside the text that a program of build/bench prints. The
+ * figure is a line of JSON in the file that tests/bench/run.py names in BENCH_FIGURES. Without that variable
+ * the figure is not written. */
 #pragma once
 
 #include <stdio.h>

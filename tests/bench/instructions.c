@@ -146,7 +146,7 @@ static void count_learner(void) {
         bed_close(&bed);
 }
 
-/* Without an argument: what numbers of two builds must have in common to be compared. */
+/* Without an argument, prints what two builds must have in common so that their numbers can be compared. */
 int main(int argc, char *argv[]) {
         if (argc < 2) {
                 printf("compiler %s\nlibc %s\nflags %s\nwidth %s\n", COMPILER, gnu_get_libc_version(),

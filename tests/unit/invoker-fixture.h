@@ -39,7 +39,7 @@ typedef struct Job {
         SpoolHead *spool;
         uint64_t position;
         Plan plan;
-        bool greedy; /* acknowledges at once */
+        bool greedy; /* acknowledges records at once */
         Record *records;
         size_t n_records;
         int status;
@@ -71,7 +71,7 @@ bool job_read(Job *job);
 bool job_wait(Job *job);
 void job_reap(Job *job);
 
-/* Reads on to the last record, and acknowledges. */
+/* Reads the records up to the job's last one, acknowledges them, and returns the last one. */
 const Record *job_finish(Job *job);
 bool container_is_frozen(const Job *job, unsigned container);
 
@@ -82,8 +82,8 @@ bool container_becomes_frozen(const Job *job, unsigned container);
 /* The CPU time that the job's actors have used so far. */
 uint64_t actors_cpu_nsec(const Job *job);
 
-/* A plugin hangs by using a processor, so that a machine which has not yet reached the loop can be told
- * from one that has. */
+/* Waits until the job's plugin hangs. It hangs by using a CPU, so its CPU time shows that it has reached the
+ * endless loop. */
 void wait_until_it_hangs(const Job *job, uint64_t before_nsec);
 void job_done(Job *job);
 void job_print_log(const Job *job);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A learner in the test's own process, with segments and policy in plain memory: what the invoker would
- * map. The spec comes from the test, or from an environment of ours. */
+/* A learner in the test's own process. Segments and policy, which the invoker would map, are in plain
+ * memory. The spec comes from the test, or from a built-in environment. */
 #pragma once
 
 #include <fcntl.h>

@@ -35,7 +35,7 @@ typedef struct RandomPlay {
 
 const MujocoInstance *instance_of(const Env *env);
 
-/* False, and the test is skipped: env-mujoco.so is not built. */
+/* Whether env-mujoco.so is built. If not, the test is marked as skipped. */
 bool have_module(void);
 
 /* Sets the state by a snapshot: time, positions, velocities, warm start, activations, controls, and the

@@ -121,8 +121,8 @@ int mujoco_get_state(const void *instance, double *ret);
 int mujoco_set_state(void *instance, const double *state, void *ret_observation);
 int mujoco_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes);
 
-/* The reward for not having fallen. In v5 the robot gets it only while it is healthy. In v4, if episodes end
- * at a fall, it gets it for the last step, too. */
+/* The reward for not having fallen. In v5 the robot gets this reward only while it is healthy. In v4 it also
+ * gets the reward for its last step, if episodes end at a fall. */
 static inline double mujoco_healthy_reward(const MujocoInstance *m, bool healthy) {
         bool paid = healthy || (m->version < 5 && m->options.terminate_when_unhealthy);
 

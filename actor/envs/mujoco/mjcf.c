@@ -53,7 +53,7 @@ static Judge judge; /* NULL: there is no plugin, or it is not loaded yet */
 #define ENV_INSTANCE MjcfOptions
 static const EnvOption rows[] = { MJCF_NUMBER_OPTIONS(ENV_OPTION) };
 
-/* A message of MuJoCo's may quote the file, so terminal control characters are replaced. */
+/* MuJoCo's messages may quote the file, so terminal control characters are replaced. */
 __attribute__((format(printf, 1, 2))) static int tell(const char *format, ...) {
         char text[1024];
         va_list values;

@@ -149,7 +149,7 @@ static void test_faas_contention(void) {
         step_choice(env, NOTHING);
         get_state(env, state);
         crowded = state[FUNCTIONS + SERVED];
-        assert_near(crowded, 60, 1e-9); /* its 6 cores for 10 s, not its 20 */
+        assert_near(crowded, 60, 1e-9); /* 6 cores of its node for 10 s, not the 20 of its shares */
 }
 
 /* One function's CPU shares are worth 20 cores: on a node with 3 cores, and on a node with 60. */
@@ -258,8 +258,8 @@ static void test_ponds_conserve(void) {
         g_assert_cmpfloat(state[DISCHARGE], >, 10000);
 }
 
-/* A pond at 1 m loses in 30 s the water that flows through a wide open orifice, and through one a tenth
- * open. */
+/* A pond of 1 m depth loses in 30 s the water that flows through an orifice that is open by 1 m, or by 0.1
+ * m. */
 static void test_ponds_orifice(void) {
         static const double openings[] = { 1, 0.1 };
 

@@ -79,7 +79,7 @@ static void feed_round(
                                 .emulated_round_nsec = 3 * MSEC + nsec });
 }
 
-/* The records of a run under several learners, for comparison. */
+/* The usage of a run that really had this number of learners, for comparison with the estimates. */
 static Usage real(const Fixture *f, uint32_t n_learners, uint64_t n_rounds) {
         Fixture other = { .settings = f->settings, .sheet = f->sheet };
 
@@ -152,8 +152,8 @@ static void test_metered(Fixture *f, const void *text) {
                         f->usage.accounts[CHARGE_ACTOR_EXECUTION].billed_nsec[SHARE_ACTOR]);
 }
 
-/* Each life has as many learners as its row says; a round that did not close is waste, which is not
- * divided. */
+/* Each life starts as many learners as the row has. A round that did not close is waste, and its updates are
+ * not divided among the row's learners. */
 static void test_lives(Fixture *f, const void *text) {
         const Usage *two = &f->estimates.usage[ESTIMATE_MULTI_2];
 

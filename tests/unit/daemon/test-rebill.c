@@ -33,9 +33,9 @@ static void check_second(const char *rates, const char *more, double actor) {
 }
 
 static void test_second(void) {
-        /* Memory alone: the price of a request and the granularity do not count in that of a second. */
+        /* Memory alone. The price of a request and the granularity are no part of a second's price. */
         check_second("[Execution]\nGBSecond=0.01\nRequest=5\nGranularityMSec=1000\n", "", 0.005);
-        /* CPUs, rounded up to whole ones. */
+        /* Half a CPU is billed as a whole one. */
         check_second("[Execution]\nVCPUSecond=0.1\nVCPUStep=1\n", "", 0.1);
         /* Servers of which an actor has a share; then the energy of one core. */
         check_second("[Learner]\nPerHour=7200\nCount=1\nFunctions=4\n[Actors]\nPerHour=3600\nFunctions=10\n",

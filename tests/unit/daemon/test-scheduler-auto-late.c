@@ -10,7 +10,7 @@
 #include "daemon/scheduler/scheduler.h"
 #include "tests/unit/sheet-fixture.h"
 
-#define ROWS      1024u /* of an actor and round */
+#define ROWS      1024u /* rows of one actor in one round */
 #define MOST      64u
 #define B         16.3 /* actors; a round with n of them does n / hypot(n, B) of the work */
 #define WORK      21.0 /* rounds with any number of actors */
@@ -41,8 +41,9 @@ static JobSettings settings_new(double time_price) {
         return s;
 }
 
-/* What a round's statistics say: early little noise, and a surrogate that grows with the actors; later
- * noise that hides the gradient in three rounds of ten, and a surrogate that does not grow. */
+/* Makes a round's statistics. Early the noise is small, and the surrogate objective grows with the number of
+ * actors. Later the noise is large, in three rounds of ten it hides the gradient (NAN), and the surrogate
+ * objective does not grow. */
 static void measure(GRand *rand, double at, uint32_t n_actors, Statistics *ret) {
         double spread = exp(g_rand_double_range(rand, -1, 1));
 
@@ -102,7 +103,8 @@ static double train(const PriceSheet *sheet, double time_price, uint32_t constan
         return money + time_price * price_learner_second(sheet, &settings) * *ret_s;
 }
 
-/* auto over the best constant, which knows from the start what auto learns late, and two cold starts. */
+/* Returns auto's cost as a multiple of the cost of the best constant number of actors plus two cold starts.
+ * The best constant number knows from the start what auto learns late. */
 static double late(const PriceSheet *sheet, double time_price) {
         JobSettings settings = settings_new(time_price);
         double best = INFINITY, own = 0, own_s = 0, best_s = 0, s;

@@ -225,7 +225,7 @@ static void test_forward(void) {
         }
 }
 
-/* The same through convolutions, of an image with its channels last. */
+/* The rows agree with actors' numbers also for images, with channels last, and convolutions. */
 static void test_forward_images(void) {
         ActordEnvSpec spec = bed_spec_box(1, 1, 3);
         const Batch *b;

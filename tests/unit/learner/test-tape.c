@@ -102,7 +102,7 @@ typedef struct Bench {
         double sums[SUMS];
 } Bench;
 
-/* The last rows only fill up the shard. */
+/* Fills the first REAL rows with random numbers. The other rows only fill up the shard. */
 static void bench_fill(Bench *bench) {
         g_autoptr(GRand) rand = g_rand_new_with_seed(1);
 
@@ -233,7 +233,7 @@ static void test_late(const void *arg) {
                 }
 }
 
-/* Each width of vectors that this CPU has, and each stride: the same bits. */
+/* Each width of vectors that this CPU has, and each stride, gives the same bits. */
 static void test_widths(const void *arg) {
         Bench first, other;
         Tape tape;
@@ -342,7 +342,8 @@ static void networks_make(Network *actor, Network *critic) {
         layer_add(critic, 0, UNITS, 1, LAYER_NONE, OUTPUT_VALUE);
 }
 
-/* A squashed normal policy, its probability, and what the critic says of the action. */
+/* Records a loss: the log-probability of an action of a normal distribution squashed by tanh, and the
+ * critic's value of this action. */
 static void networks_record(Tape *t) {
         Node observation = tape_input(t, INPUT_OBSERVATION), normal = tape_input(t, INPUT_NORMAL);
         Node actor = tape_network(t, ACTOR, observation), log_sd = tape_output(t, actor, OUTPUT_LOG_STD);
@@ -462,7 +463,7 @@ static double networks_mean(const NetworksBed *bed, double parameters[2][64]) {
         return sum;
 }
 
-/* The gradient, the sum and the result of each row, against the same in double precision. */
+/* Compares the gradient, the sum and each row's result with the same numbers in double precision. */
 static void networks_check(NetworksBed *bed) {
         double parameters[2][64] = {};
         unsigned which = bed->trained == ACTOR ? 0 : 1;

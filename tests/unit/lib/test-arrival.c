@@ -89,7 +89,7 @@ static void test_overtaken(void) {
         uint64_t v = 0;
 
         play(&arrival, &s, 1, v++, NULL);
-        arrival_begin(&arrival, &s, 2, v); /* 1 starts cold beside 0, which is warm */
+        arrival_begin(&arrival, &s, 2, v); /* actor 1 starts cold, actor 0 is warm */
         g_assert_cmpuint(arrival.flights[1].policy_version, ==, 1);
         g_assert_cmpuint(play(&arrival, &s, 2, v++, NULL), ==, 0);
         g_assert_cmpuint(play(&arrival, &s, 2, v++, NULL), ==, 0);

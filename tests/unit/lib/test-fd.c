@@ -98,7 +98,7 @@ static void test_siblings(void) {
 
         g_assert_cmpint(sibling_directory(got), ==, 0);
         g_assert_cmpstr(got, ==, directory);
-        /* No `share` beside a test. */
+        /* There is no folder `share` beside the tests, so the path is that of the installed file. */
         g_assert_cmpint(data_path("price/x", path), ==, 0);
         g_assert_cmpstr(path, ==, installed);
         name = g_strnfill(DATA_PATH_MAX, 'z');

@@ -66,7 +66,8 @@ static void bell_await(int bell_fd) {
         g_assert_cmpint(read(bell_fd, &rung, sizeof(rung)), ==, sizeof(rung));
 }
 
-/* As the invoker does it: says that it sleeps, looks once more, sleeps. */
+/* Waits for an answer as the invoker does: it says that it sleeps, looks for the answer once more, and then
+ * sleeps. */
 static void answer_await(Pair *pair, Answer *ret) {
         turn_asleep(pair->turn, true);
         while (turn_answer(pair->turn, ret) == -EAGAIN)
@@ -228,8 +229,8 @@ static void test_reset(void) {
         pair_done(&pair);
 }
 
-/* Whatever a worker writes into both words, the invoker's next order is unanswered or answered, and
- * nothing stops. */
+/* A worker may write any numbers into both words. Still, the invoker's next order is first unanswered and
+ * then answered, and neither side waits for ever. */
 static void test_hostile_words(void) {
         static const uint32_t words[] = { 0, 1, 2, UINT32_MAX, 0x80000000u };
         Order order = order_of(1), got;

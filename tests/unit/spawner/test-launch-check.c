@@ -153,7 +153,7 @@ static void test_places(void) {
         g_assert_cmpint(check(&launch, 0), ==, -EBADMSG);
 }
 
-/* No launch record extends the unit's permissions. */
+/* A launch record cannot ask actord-spawn for more than the command line of its unit allows (Terms). */
 static void test_terms(void) {
         static const Terms system = { .system = true, .least_sandbox = SANDBOX_LEVEL_USERNS }, own = {};
         static const struct {
