@@ -109,8 +109,9 @@ static void slurm_done(Engine *engine) {
         engine->own = NULL;
 }
 
-/* Starts a command. A missing command refuses the engine. After the checks, any other failure only delays
- * the next try, since this host may lack memory or processes for a while. */
+/* Starts a command. If the command does not exist, the engine refuses to give nodes. Any other failure does
+ * so only during the checks. Later it delays the next try, since this host may lack memory or processes for
+ * a while. */
 static bool start(Engine *engine, Command *command, char *const argv[], const char *input) {
         int r = command_start(command, argv, input, COMMAND_SECONDS);
         Slurm *slurm = engine->own;

@@ -16,7 +16,8 @@ void directories_drop(Directories *directories);
 /* Takes the directories back from the service manager when the job has ended. */
 void directories_forget(const Job *job);
 
-/* Why the job's processes cannot be started again: one of its directories was lost; g_free(). */
+/* A sentence that says why the job's processes cannot be started again: one of its directories was lost;
+ * g_free(). */
 char *directories_lost_sentence(const Job *job);
 
 /* Call this at the start, when the jobs are known: gives each job the directories that were kept for it. */

@@ -72,8 +72,8 @@ bool job_measures(const Job *job) {
 bool job_moves(const Job *job) {
         assert(job);
 
-        /* Only a choice that is in the ledger counts: another one could be lost, and the next life would run
-         * like this one. */
+        /* Only a choice that is in the ledger counts. Another choice could be lost, and the next life would
+         * have the same distribution as this life. */
         return is_chosen(job) && job->row.life < job->row.distribution_life && !job->unsaved;
 }
 

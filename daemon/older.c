@@ -32,7 +32,7 @@ static int describe(Manager *manager, uint64_t id) {
         return r;
 }
 
-/* Completes some rows. Returns how many; 0: none is left. */
+/* Completes the rows of some jobs that an older actord wrote. Returns how many; 0: none is left. */
 static int describe_some(Manager *manager, size_t most) {
         uint64_t ids[OLDER_PORTION];
         size_t n = 0;

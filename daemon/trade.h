@@ -38,7 +38,7 @@ void trade_weights(const Trader traders[], size_t n, uint32_t ret[]);
 
 /* The speed of a job. Its progress is known only as of the end of a round, which may take many turns. */
 typedef struct TradeSpeed {
-        double changed;      /* seconds of a clock: when `done` last grew, or the first look */
+        double changed;      /* the clock's seconds when `done` last grew, or at the first look */
         double done;         /* the share of the job's work that was done at `changed` */
         double mean;         /* the running mean of the speed, in shares of the work in a second */
         double longest;      /* seconds of the longest whole round so far; 0: none yet */

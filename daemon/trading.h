@@ -5,5 +5,6 @@
 
 #include "daemon/manager.h"
 
-/* Starts the trade if two jobs could trade, or if a job needs its weight back; it stops by itself. */
+/* Starts the timer of the trade if two jobs could trade, or if a job must get the default weight back. The
+ * timer stops by itself. */
 void trading_arm(Manager *manager);

@@ -37,7 +37,7 @@ typedef struct SegmentLayout {
         /* [K - 1 + T + 1][E][frame_bytes] raw. Before row 0 there are K - 1 rows with the older frames of
          * row 0's stack; row T follows the last step. lib/slot.h finds stacks */
         uint64_t observations_at;
-        uint64_t observation_bytes;             /* of one observation; the element is the spec's */
+        uint64_t observation_bytes;             /* of one observation; the spec says its element */
         /* of one frame; a row stores only the newest frame of its stack, and earlier rows the older
          * frames */
         uint64_t frame_bytes;

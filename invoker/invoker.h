@@ -117,7 +117,8 @@ bool cluster_close(Invoker *invoker);
 /* evaluate.c */
 void evaluate_begin(Invoker *invoker);              /* evaluates the newest policy */
 void evaluate_rest(Invoker *invoker, Container *c); /* there is no further episode for this container */
-/* Gives orders. Negative: *ret_actor cannot be started. */
+/* Gives orders to the containers that play evaluation episodes, and starts them where necessary. Negative:
+ * actor *ret_actor cannot be started. */
 int evaluate_serve(Invoker *invoker, uint32_t *ret_actor);
 bool evaluate_is_over(const Invoker *invoker);
 void evaluate_end(Invoker *invoker); /* records the result */

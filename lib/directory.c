@@ -15,7 +15,7 @@
 #include "lib/cleanup.h"
 
 enum {
-        ENTRIES_MAX = 4096, /* how many entries of a directory are searched for a name at most */
+        ENTRIES_MAX = 4096, /* the most entries of a directory that are searched for a name */
         DEPTH_MAX = 64,     /* the most directories from a job's directory up to the root */
 };
 

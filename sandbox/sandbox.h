@@ -14,7 +14,7 @@
 
 typedef enum SandboxKind { SANDBOX_ACTOR, SANDBOX_LEARNER } SandboxKind;
 
-typedef struct Sandbox Sandbox; /* one for each kind in a job; it never changes */
+typedef struct Sandbox Sandbox; /* a job has one for each kind of process; it never changes */
 
 typedef struct SandboxSpec {
         uint32_t kind, level; /* SandboxKind, SandboxLevel */

@@ -109,7 +109,7 @@ static void fail_cell(Runner *r, Cell *cell, const char *fault) {
         r->n_ended++;
 }
 
-/* Whether all rounds are there: for a longer job the daemon sends only some of them. */
+/* Whether the series has all rounds of the job: of a longer job the daemon sends only some rounds. */
 static bool is_whole(const Series *series) {
         const double *rounds = series_column(series, "round");
 

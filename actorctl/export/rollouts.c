@@ -175,7 +175,7 @@ static const char *element_word(const ActordSpace *space) {
         g_assert_not_reached();
 }
 
-/* Numbers of an action may have different choices. */
+/* The numbers of an action may differ in how many choices they have. */
 static void append_choices(GString *text, const ActordEnvSpec *spec, const ActordSpace *space) {
         if (space != &spec->action) {
                 append_bound(text, space, 0, space->n_choices);

@@ -41,7 +41,7 @@ static const struct {
                         "MaxGradNorm=0\n" },
 };
 
-/* Numbers that have the same meaning under another name. */
+/* Arguments of a script that have the same meaning as a setting of another name. */
 static const struct {
         Kind kinds;
         const char *name, *section, *setting;

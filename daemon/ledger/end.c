@@ -21,7 +21,7 @@ static void end_done(LedgerEnd *end) {
         *end = (LedgerEnd){};
 }
 
-/* Copies an end with those members of its row that the end changes. */
+/* Copies the end of a job with only those members of its row that the end changes. */
 static int end_copy(const LedgerEnd *from, LedgerEnd *ret) {
         LedgerEnd end = *from;
 

@@ -28,5 +28,5 @@ typedef struct Algorithm {
 ALGORITHMS(X)
 #undef X
 
-/* By Algorithm_; NULL: there is none. */
+/* Finds an algorithm by its number (ALGORITHM_...); NULL: there is none. */
 const Algorithm *algorithm_find(uint32_t algorithm);

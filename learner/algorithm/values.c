@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The loops are plain, since there are few choices. */
+/* The values of the actions of an environment with few choices. So the loops are plain. */
 #include "learner/algorithm/values.h"
 
 #include <stddef.h>

@@ -20,7 +20,8 @@ KERNEL_TARGET static void KERNEL(monomial)(Monomial m, const float *x, uint32_t 
         EACH_ROW y[i] = first[i] * second[i];
 }
 
-/* Adds to ret, which has the shape of x. Nothing is added for numbers that no monomial reads. */
+/* Adds the gradient of a monomial's inputs to ret, which has the shape of x. Nothing is added for numbers
+ * that no monomial reads. */
 KERNEL_TARGET static void KERNEL(monomial_backward)(
                 Monomial m, const float *x, const float *d, uint32_t n, float *ret) {
         float *d_first = ret + (size_t) m.first * n, *d_second = ret;

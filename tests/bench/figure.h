@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 typedef struct Figure {
-        const char *name, *unit; /* a unit that ends with /s is better when more */
+        const char *name, *unit; /* if the unit ends with /s, more is better */
         double value;
         double limit;     /* in the same unit, measured here as well; 0: none is known */
         const char *peer; /* another program that does the same work; NULL: none is known */

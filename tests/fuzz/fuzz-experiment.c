@@ -10,7 +10,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Sentences are for people; a fuzzer of them would print a million. */
+/* Parses with stderr at /dev/null. The sentences on stderr are for people, and a fuzzer would print a
+ * million of them. */
 static ExitStatus parse_quietly(const char *text, Experiment **ret) {
         int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC), kept = dup(STDERR_FILENO);
         ExitStatus status;

@@ -66,7 +66,8 @@ static void recipe_parse(char *bytes, size_t size, Recipe *ret) {
         ret->text_bytes = (size_t) (end - line);
 }
 
-/* Cuts "x KEY=VALUE"; false: it is another kind of part. */
+/* Cuts a part "x KEY=VALUE" into its key and value if the letter x is one of `kinds`. false: the part is of
+ * another kind. */
 static bool part_is(char *part, const char *kinds, char **ret_key, char **ret_value) {
         char *equals;
 
@@ -106,7 +107,7 @@ static int append_file(sd_bus_message *m, char kind, const char *key, const char
         return sd_bus_message_append(m, "{sh}", key, fd);
 }
 
-/* Appends an array of the parts of these kinds. */
+/* Appends an array of those parts of the recipe whose letter is one of `kinds`. */
 static int append_parts(sd_bus_message *m, Recipe *recipe, const char *kinds, const char *type,
                 AppendPart append, int fd) {
         char *key, *value;

@@ -91,7 +91,8 @@ const Record *job_run(Job *job);
 unsigned job_count(const Job *job, uint32_t kind, bool wasted);
 const Record *job_find(const Job *job, uint32_t kind);
 
-/* False, and the test is skipped: this machine does not give the job's level. */
+/* Like job_start(). If this machine cannot give the job's sandbox level, the test is marked as skipped, and
+ * false is returned. */
 bool job_start_or_skip(Job *job);
 
 /* Makes a job whose environment is the plugin ./hostile.so. False: the test is skipped, since there is no

@@ -35,7 +35,7 @@ void bed_close(Bed *bed);
 void bed_start(Bed *bed, const char *sections, const ActordEnvSpec *spec);
 Answer bed_order(Bed *bed, Order order);
 
-/* Orders that must succeed. */
+/* Each of these gives the learner an order that must succeed. */
 Answer bed_restore(Bed *bed);
 void bed_take(Bed *bed, uint32_t actor, uint32_t bank);
 Answer bed_learn(Bed *bed, uint64_t update, uint32_t n_actors);

@@ -14,7 +14,8 @@
 #include "actor/envs/state.h"
 #include "include/actord/env.h"
 
-/* N_PLACE: how many numbers place() writes in the built-in tasks; CONTROLS: the most in a step */
+/* N_PLACE: how many numbers place() writes in the built-in tasks; CONTROLS_MAX: the most controls of a
+ * model */
 enum {
         MUJOCO_N_PLACE = 3,
         MUJOCO_PLACES_MAX = 32,
@@ -59,7 +60,7 @@ struct MujocoTask {
         bool velocity_noise_normal;
         const EnvOption *options; /* the keys that it takes besides Engine */
         size_t n_options;
-        size_t n_v5_options;    /* how many of these, at the end, v4 does not have */
+        size_t n_v5_options;    /* how many of the last options v4 does not have */
         MujocoOptions defaults; /* of members that are not options of the task */
         int n_excluded; /* how many positions, from the first, exclude_current_positions leaves out */
 

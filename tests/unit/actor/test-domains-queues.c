@@ -130,8 +130,8 @@ static void test_faas_queue(void) {
         assert_near(own[SLO], fmin(1, 2 / latency), 1e-12);
 }
 
-/* Fifteen neighbours that hold all shares, and a node of 6 cores for each function: all functions are
- * slower. */
+/* Sixteen functions hold shares of 20 cores each, but the node has 6 cores for each function. So all
+ * functions are slower. */
 static void test_faas_contention(void) {
         g_autoptr(Env) env = env_with("faas", "Neighbours", "15");
         double state[NUMBERS_MAX], crowded;
@@ -253,7 +253,7 @@ static void test_ponds_conserve(void) {
                 get_state(env, state);
                 assert_near(water(state), begun, 1e-6);
         }
-        /* 16.2 mm, twice as much, on two square kilometres */
+        /* a storm of 16.2 mm, twice (StormScale=2), on two square kilometres */
         assert_near(state[RAIN], 2 * 0.0162 * 2e6, 1e-6);
         g_assert_cmpfloat(state[DISCHARGE], >, 10000);
 }

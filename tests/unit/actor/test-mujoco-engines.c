@@ -132,7 +132,8 @@ static void test_references(gconstpointer data) {
                 check_reference(engine, json_array_get_object_element(references, i), tolerance);
 }
 
-/* One environment runs on; another is moved now and then into an instance that was doing something else. */
+/* One environment runs on. The other is moved now and then, by a snapshot, into an instance that was in
+ * another episode. Both must make equal steps. */
 static void check_continuation(const ActordEnv *abi) {
         g_autoptr(Env) steady = env_new_of(abi, NULL, 0), moved = env_new_of(abi, NULL, 0);
         g_autoptr(Env) spare = env_new_of(abi, NULL, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Estimates of the same rounds under other distributions, from the records of one. */
+/* Estimates of the same rounds under other distributions, from the records of one distribution. */
 #include <glib.h>
 #include <string.h>
 
@@ -135,8 +135,8 @@ static void test_from_several(Fixture *f, const void *text) {
         g_assert_cmpmem(&f->estimates.usage[ESTIMATE_MULTI_4], sizeof(Usage), &f->usage, sizeof(Usage));
 }
 
-/* 90 % of an update are divided, and 12 gradients (2 epochs of 600 rows) cost 0.1 ms each; Lambda bills
- * whole ones. */
+/* With two learners, 10 % of an update of 100 ms are not divided and 90 % are, and each of 12 gradients (2
+ * epochs of 600 rows) costs 0.1 ms more. AWS Lambda bills whole milliseconds. */
 static void test_metered(Fixture *f, const void *text) {
         const Usage *two = &f->estimates.usage[ESTIMATE_MULTI_2];
 

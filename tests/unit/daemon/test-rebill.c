@@ -41,7 +41,7 @@ static void test_second(void) {
         check_second("[Learner]\nPerHour=7200\nCount=1\nFunctions=4\n[Actors]\nPerHour=3600\nFunctions=10\n",
                         "", 0.1);
         check_second("[Energy]\nKWh=3600\nWattsPerCore=1000\n", "", 1);
-        /* The convention, and what starting takes, change nothing. */
+        /* Convention= and WarmStartSec= change nothing. */
         check_second("[Learner]\nPerHour=7200\nCount=1\nFunctions=4\n[Actors]\nPerHour=3600\nFunctions=10\n",
                         "[Billing]\nConvention=server\nWarmStartSec=500\n", 0.1);
 }

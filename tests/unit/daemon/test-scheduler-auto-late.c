@@ -13,7 +13,7 @@
 #define ROWS      1024u /* rows of one actor in one round */
 #define MOST      64u
 #define B         16.3 /* actors; a round with n of them does n / hypot(n, B) of the work */
-#define WORK      21.0 /* rounds with any number of actors */
+#define WORK      21.0 /* the rounds that a training takes with unlimited actors */
 #define LATE      0.2  /* the share of the work after which the measured noise is large */
 #define ACTOR_MS  51.2
 #define COLD_MS   300.0

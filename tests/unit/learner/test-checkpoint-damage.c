@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A checkpoint that is cut, flipped or made up is refused, and does not end the process. From a checkpoint
- * of another arithmetic the job goes on, and all later ones say so. */
+/* A checkpoint that was cut, has a flipped bit, or was made up is refused, and does not end the process. A
+ * job may go on from a checkpoint of another version of the arithmetic, and all its later checkpoints name
+ * that version. */
 #include <fcntl.h>
 #include <nettle/sha2.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* PPO as a whole: the figures of its first minibatch, the division of a round, when it stops, the effect
- * of schedules; and that it learns. */
+/* PPO as a whole: the figures of its first minibatch, how a round is divided into minibatches, when a round
+ * stops, what schedules change, and that PPO learns. */
 #include "tests/unit/bandit-fixture.h"
 
 #include "lib/forward.h"
@@ -82,7 +82,8 @@ static void test_kl_stop(void) {
         g_assert_cmpuint(steps_of("Epochs=50\nMinibatchSize=128\nLearningRate=0.01\nKLStop=0.01", 1), >, 1);
 }
 
-/* Divergence beyond the target makes the weight grow, less than it makes it shrink. */
+/* A divergence above KLTarget= makes the KL weight grow, and a divergence below it makes the weight
+ * shrink. */
 static void test_kl_weight(void) {
         Bed bed = {};
 
@@ -145,7 +146,7 @@ static void test_schedules(void) {
         bed_close(&bed);
 }
 
-/* The gradient is cut to its greatest norm: Adam's first moment shows what arrived. */
+/* MaxGradNorm= limits the length of the gradient. Adam's first moment shows the gradient after the limit. */
 static void test_norm(void) {
         Bed bed = {};
         Answer learned = learn_filled(&bed, "Epochs=1\nMinibatchSize=128\nMaxGradNorm=0.001", 3, 1);
@@ -280,7 +281,7 @@ static void test_bandit(void) {
         }
 }
 
-/* Rows or columns of fresh layers are orthonormal but for their gain. */
+/* The rows, or the columns, of a new layer are orthogonal, and each has the layer's gain as its length. */
 static void test_init(void) {
         ActordEnvSpec spec = bed_spec_box(11, 3, 0);
         Bed bed = {};

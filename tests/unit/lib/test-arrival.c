@@ -60,8 +60,9 @@ static void test_order(void) {
                 g_assert_cmpuint(play(&arrival, &s, 3, v, &nsec), ==, v % 3);
                 sum += nsec;
                 g_assert_cmpuint(arrival.free_nsec, ==, sum);
-                /* The learner waits for the first actor to start, and the two others wait for the learner.
-                 * From the second turn on, the first actor has played while the others were learnt from. */
+                /* In the first turn the learner waits for the first actor to start, and the two other actors
+                 * wait for the learner. From the second turn on, the first actor plays while the learner
+                 * learns from the others. */
                 if (v == 0)
                         g_assert_cmpuint(nsec, ==, COLD_NSEC + UPDATE_NSEC);
                 else
@@ -82,7 +83,7 @@ static void test_alone(void) {
         }
 }
 
-/* A slow actor is overtaken by all that come meanwhile, and its version stays where it was. */
+/* A slow actor is overtaken by all actors that are ready before it, and it keeps its policy version. */
 static void test_overtaken(void) {
         JobSettings s = settings_of(2);
         Arrival arrival = {};

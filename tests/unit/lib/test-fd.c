@@ -44,7 +44,7 @@ static void test_shared(void) {
         g_assert_cmpint(fd_map(fd, 10001, true, &writer), ==, -ENODATA);
         g_assert_cmpint(fd_map(fd, 10000, true, &writer), ==, 0);
 
-        /* The writer's mapping stays; no process gets another. */
+        /* The writer's mapping stays writable, but no new mapping is writable. */
         g_assert_cmpint(memfd_seal_future_write(fd), ==, 0);
         g_assert_cmpint(fd_map(fd, 10000, true, &reader), ==, -EPERM);
         g_assert_cmpint(fd_map(fd, 10000, false, &reader), ==, 0);
