@@ -235,7 +235,8 @@ char *run_directory_of(const char *word) {
         return g_build_filename(g_get_user_state_dir(), "actord", "runs", number, NULL);
 }
 
-/* Numbers ascend, so a run below the newest one must have existed. */
+/* Whether a run's directory was removed. Numbers ascend, so each number below the newest run's was once a
+ * run. */
 static bool was_removed(const char *runs, const char *directory, uint64_t number) {
         g_autoptr(GArray) numbers = run_numbers(runs);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where the unified hierarchy may be mounted; the usual place comes first. */
+/* Where the hierarchy of cgroup v2 may be mounted; the usual place comes first. */
 static const char *const roots[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
 
 static char *find_directory(const char *control_group) {

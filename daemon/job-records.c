@@ -94,7 +94,7 @@ static void say_budget(Job *job) {
 }
 
 /* Queues the row of a checkpoint. A job may go on from a checkpoint once this row is in the ledger. The same
- * transaction makes all earlier records durable. Only then the older checkpoint is removed. */
+ * transaction makes all earlier records durable. The older checkpoint is removed only afterwards. */
 static int count_checkpoint(Job *job, const Record *record) {
         LedgerCheckpoint checkpoint = {
                 .job = job->row.id,

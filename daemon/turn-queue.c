@@ -12,7 +12,7 @@ typedef struct Connection {
 typedef struct User {
         uint32_t uid;
         unsigned n;         /* of all connections */
-        GQueue connections; /* Connections, the next one first */
+        GQueue connections; /* the queue of Connections; the first one has the next turn */
 } User;
 
 struct TurnQueue {

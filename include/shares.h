@@ -9,11 +9,11 @@
 
 #include <stdint.h>
 
-#define SHARES_SUFFIX ".safetensors"    /* of the file of an installed policy */
+#define SHARES_SUFFIX ".safetensors"    /* the end of the name of a policy's file */
 #define SHARES_NAME_MAX 64u
-#define SHARES_FILE_MAX (4u << 20)      /* bytes of such a file */
-#define SHARES_LAYERS_MAX 4u            /* hidden layers of such a policy */
-#define SHARES_UNITS_MAX 512u           /* units in each of them */
+#define SHARES_FILE_MAX (4u << 20)      /* bytes of a policy's file */
+#define SHARES_LAYERS_MAX 4u            /* hidden layers of a policy */
+#define SHARES_UNITS_MAX 512u           /* units of a hidden layer */
 
 /* A job bids for the CPU with a weight. A move up multiplies the weight by SHARES_FACTOR; a move down
  * divides it. */
@@ -50,7 +50,7 @@ typedef enum SharesAction { SHARES_DOWN, SHARES_SAME, SHARES_UP, SHARES_N_ACTION
 /* The figures of one job from which its features are computed. */
 typedef struct SharesJob {
         double time_left, work_left;
-        double needed, got;                     /* speeds in one unit; needed 0: it has no deadline */
+        double needed, got;                     /* speeds in the same unit; needed 0: it has no deadline */
         double demand;                          /* CPUs that it could use */
         uint32_t weight, reserved;              /* weight: the job's bid */
 } SharesJob;

@@ -63,7 +63,7 @@ typedef struct SegmentLayout {
          * together; then snapshot_bytes; each rounded up to 64 */
         uint64_t snapshot_stride, slot_stride;
         uint64_t snapshot_bytes;
-        uint64_t carried_bytes;                 /* lib/noise.h's data at the end of slot_stride */
+        uint64_t carried_bytes;                 /* for lib/noise.h, at the end of each slot_stride */
         uint64_t exchange_at;                   /* an Exchange, if the learner acts for the actor */
         uint64_t segment_bytes;                 /* a multiple of the page size */
 } SegmentLayout;

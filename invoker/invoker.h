@@ -123,7 +123,7 @@ int evaluate_serve(Invoker *invoker, uint32_t *ret_actor);
 bool evaluate_is_over(const Invoker *invoker);
 void evaluate_end(Invoker *invoker); /* records the result */
 void evaluate_answered(Invoker *invoker, Container *c, const Answer *answer);
-/* False: the episode has no attempt left. */
+/* Reports a failed attempt at the container's episode. False: the episode has no attempt left. */
 bool evaluate_failed(Invoker *invoker, Container *c, uint64_t cpu_nsec, uint32_t fault, int32_t detail);
 /* After an update: closes the round with its record, at once or after its evaluation. */
 void evaluate_round(Invoker *invoker);

@@ -23,7 +23,7 @@ typedef struct Worker {
         Meter meter;
         Slept slept;        /* only of an actor */
         Verdict *verdict;   /* which step of its sandbox failed (lib/verdict.h); NULL: there is no process */
-        uint64_t oom_kills; /* the count when the process started */
+        uint64_t oom_kills; /* the cgroup's count of OOM kills when the process started */
         uint64_t born_nsec;
         uint32_t node; /* the cluster's node for which the process is a relay; 0: it works here */
 

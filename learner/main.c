@@ -57,8 +57,8 @@ static int map_settings(const JobSettings **ret_settings, const JobPage **ret_pa
         return 0;
 }
 
-/* The first learner publishes. The others write their versions into memory of their own, and share only the
- * gradients. */
+/* Maps the policy. Only the first learner writes the policy that actors read. The others write their
+ * versions into memory of their own, and share only the gradients. */
 static int map_policy(LearnerContext *context) {
         const JobPage *page = context->page;
         ReduceLayout layout;
@@ -152,7 +152,8 @@ static int run(void) {
         }
 }
 
-/* For `actorctl run --profile`: writes the limit to descriptor 3. actorctl starts this outside of a job. */
+/* For `actorctl run --profile`: writes the speed of a core (learner/limit.h) to descriptor 3. actorctl
+ * starts this program outside of a job. */
 static int tell_limit(const char *kernel_class) {
         Width width = width_of_class((unsigned) strtoul(kernel_class, NULL, 10));
 

@@ -101,7 +101,7 @@ static bool lies_in_the_systems(int fd) {
         return false;
 }
 
-/* Whether a directory contains files of other users, or files that do not belong to a job. */
+/* Whether this is one of the directories that the whole system uses. */
 static bool is_the_systems(const struct stat *st) {
         static const char *const places[] = { "/", "/bin", "/lib", "/lib64", "/media", "/mnt", "/opt",
                 "/run", "/sbin", "/srv", "/tmp", "/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/share",

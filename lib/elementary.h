@@ -130,7 +130,7 @@ ELEMENTARY float elementary_mish(float x) {
         return x * (n / (n + 2.0f));
 }
 
-/* t + x (1 - t^2) e / (1 + e), where 1 - t = 2 / (n + 2). */
+/* The slope of Mish: t + x (1 - t^2) e / (1 + e), where 1 - t = 2 / (n + 2). */
 ELEMENTARY float elementary_mish_slope(float x) {
         float e = mish_exp(x), n = e * (e + 2.0f), t = n / (n + 2.0f);
         float rest = 2.0f / (n + 2.0f) * (1.0f + t) * (e / (1.0f + e));

@@ -159,8 +159,7 @@ int minions_check(const void *data, size_t n, const char **ret_reason) {
         if (!isfinite(m.target) || !isfinite(m.beta) || !isfinite(m.cost_paper) || !isfinite(m.cost_full) ||
                         !isfinite(m.start_paper) || !isfinite(m.start_full))
                 return -EBADMSG;
-        /* A training that starts from this scheduler adds these amounts to its own cost. The sums must not
-         * overflow. */
+        /* A training that starts from this scheduler adds these amounts to its own bill. */
         if (m.cost_paper < 0 || m.cost_full < 0 || m.start_paper < 0 || m.start_full < 0) {
                 *ret_reason = "the bill of its training is negative";
                 return -EBADMSG;

@@ -25,7 +25,8 @@
 #define SAMPLER_LEAST 0.002 /* epsilon */
 #define SAMPLER_MOST  80.0  /* T */
 
-/* The factors that a network and a loss need for a time. An action with noise is signal a + noise z. */
+/* The factors that a network and a loss need at one time of the noise process. An action with noise is
+ * signal a + noise z. */
 typedef struct Moment {
         float signal, noise;
         float skip, out, in;             /* c_skip(t), c_out(t), c_in(t) */
@@ -46,7 +47,7 @@ enum {
 /* One pass of the sampler. */
 typedef struct SamplerPass {
         Moment moment;
-        float spread;     /* of the noise that is added first */
+        float spread;     /* standard deviation of the noise that is added first */
         float keep, take; /* 0 and 1: the estimate is the action */
         /* ACT_DIFFUSION: the divergence between the passes of two networks is this number times |F - F'|^2,
          * if the noise of the step has the whole variance beta: beta / (2 alpha (1 - abar)), (12) of Ho et
@@ -54,7 +55,7 @@ typedef struct SamplerPass {
         float divergence;
 } SamplerPass;
 
-/* Pass k of n of ACT_CONSISTENCY or ACT_DIFFUSION. */
+/* Computes the row of pass k of n for ACT_CONSISTENCY or ACT_DIFFUSION. */
 void sampler_pass(uint32_t act, uint32_t n, uint32_t k, SamplerPass *ret);
 
 /* ACT_CONSISTENCY: noise of standard deviation `time`. */

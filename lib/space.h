@@ -4,7 +4,7 @@
 
 #include "include/actord/env.h"
 
-/* n numbers, each from low to high. */
+/* A space of n numbers, each from low to high. */
 static inline ActordSpace space_of_numbers(uint32_t n, double low, double high) {
         return (ActordSpace){
                 .kind = ACTORD_BOX,

@@ -300,7 +300,8 @@ static void say_failed(const Launch *launch, const LaunchAnswer *answer) {
         (void) fprintf(stderr, "<3>job %llu: %s.\n", (unsigned long long) launch->job, safe);
 }
 
-/* Kills a launch that hangs, if that is possible. */
+/* Lets SIGALRM end this process if the launch hangs. A process that hangs inside the kernel cannot be
+ * ended. */
 static void limit_time(uint32_t scope_each) {
         (void) alarm(LAUNCH_MSEC(scope_each) / 1000);
 }

@@ -155,7 +155,7 @@ int stage_step(Stage *stage) {
         int r;
 
         progress(stage);
-        r = look_who_is_there(stage); /* a snapshot may have been restored */
+        r = look_who_is_there(stage); /* a restored snapshot may have other agents present */
         if (r < 0)
                 return r;
         random_begin(&random, stage->settings->seed, RANDOM_STEP, 0, n >> RANDOM_STEP_BITS,
@@ -179,7 +179,7 @@ bool stage_ended(const Stage *stage) {
                (horizon > 0 && stage->elapsed_steps >= horizon);
 }
 
-/* How many choices number i has, counted over the actions of all agents. */
+/* How many choices there are for number i of the actions, counted over all agents. */
 static uint32_t choices_of(const Stage *stage, uint64_t i) {
         return spec_choices(stage->spec, i % space_numbers(&stage->spec->action));
 }

@@ -134,7 +134,7 @@ static int fetch_series(Connection *connection, const char *path, Series *ret) {
         return 0;
 }
 
-/* The bill of a job by each sheet of Prices=; NULL without Prices=. 0; or a negative errno, with a
+/* Fetches the bill of a job by each sheet of Prices=; NULL without Prices=. 0; or a negative errno, with a
  * message. */
 static int fetch_bills(const Runner *r, const char *path, JsonNode **ret) {
         g_autoptr(JsonObject) object = json_object_new();
@@ -247,7 +247,8 @@ static GArray *decisions_of(const Cell *cell) {
         const double *actors = series_column(&cell->outcome->series, "actors");
 
         for (size_t i = 0; actors && i < cell->outcome->series.n_rounds; i++) {
-                /* the cell's file may have been edited, so 0 actors are refused */
+                /* A number out of range, since the cell's file may have been edited, becomes 0, which is
+                 * refused. */
                 uint32_t n = actors[i] >= 1 && actors[i] <= ACTORS_MAX ? (uint32_t) actors[i] : 0;
 
                 g_array_append_val(counts, n);

@@ -16,7 +16,8 @@ static char *money(double amount, const GPtrArray *cells) {
         return g_strchomp(g_strdup(format_money(amount, cells_currency(cells), text)));
 }
 
-/* "Learner.Gamma": returns "Gamma", since the experiment's file has the section. */
+/* The name of a range without its section: "Gamma" for "Learner.Gamma". The experiment's file names the
+ * section. */
 static const char *short_key(const Range *range) {
         return strchr(range->key, '.') + 1;
 }

@@ -13,7 +13,7 @@ typedef struct Model {
         Network network;
         uint64_t acts; /* bit i: layer i is needed to act */
         bool normalised;
-        double clip;              /* for normalised observations */
+        double clip;              /* normalised observations are clipped to [-clip, clip] */
         float *mean, *inverse_sd; /* [n_observation] */
         float *parameters;        /* [n_parameters] */
         const char *sha256, *round;

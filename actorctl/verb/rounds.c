@@ -18,7 +18,7 @@ static const SeriesColumn columns[] = {
         {},
 };
 
-/* If there are more than JOB_ROUNDS_MOST rounds, the daemon chooses so many over the whole job. */
+/* If there are more than JOB_ROUNDS_MOST rounds, the daemon sends this many, evenly spaced. */
 static const SeriesKind rounds = { "GetSeries", "round", columns, JOB_ROUNDS_MOST, false };
 
 ExitStatus verb_rounds(const Options *options, char **arguments, size_t n) {

@@ -6,8 +6,8 @@
 
 #include "actorctl/view/table.h"
 
-/* The age in words: "42 s", "7 min", "3 h", "12 d"; "": usec is 0, or is in the future. Both times are since
- * 1970. Into ret, returns ret. */
+/* Writes the age in words into ret, and returns ret: "42 s", "7 min", "3 h", "12 d"; "": usec is 0, or is in
+ * the future. Both times are since 1970. */
 char *format_age(uint64_t usec, uint64_t now_usec, char ret[24]);
 
 /* Each adds the next cell of a row. table_age() adds an age, in JSON as whole seconds; a time in the future

@@ -50,7 +50,7 @@ static void set_use(JsonObject *object, const JobStatus *status) {
         json_object_set_object_member(object, "invocations", invocations);
 }
 
-/* The nodes of a cluster; max is 0 if there were none. */
+/* Adds the member "nodes" about the nodes of a cluster; its max is 0 if the job had none. */
 static void set_nodes(JsonObject *object, const JobStatus *status) {
         JsonObject *nodes = json_object_new();
 

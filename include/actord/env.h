@@ -146,7 +146,7 @@ typedef struct ActordEnv {
          * -ENOPKG: a package is missing, whose name is in ret->name. */
         int (*spec)(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret);
         int (*init)(void *instance, const ActordOption *options, uint32_t n_options);
-        /* A new episode and its first observation. */
+        /* Begins a new episode, and writes its first observation. */
         int (*reset)(void *instance, ActordRandom *random, void *ret_observation);
         /* One step. If there are several agents, each has its own reward, but terminated and truncated have
          * the same value in each agent's ActordStep. After terminated or truncated the caller resets before
@@ -220,7 +220,7 @@ static_assert(sizeof(ActordEnv) == 8 + 15 * sizeof(void *), "ABI");
 
 /* The program that loads a plugin provides these. */
 uint32_t actord_random_u32(ActordRandom *random);
-/* in [low, high), 53 random bits */
+/* a number in [low, high) with 53 random bits */
 double actord_random_uniform(ActordRandom *random, double low, double high);
 double actord_random_normal(ActordRandom *random);                              /* mean 0, variance 1 */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ends of the spectrum of a symmetric matrix that is known only by its products: "An Iteration Method
- * for the Solution of the Eigenvalue Problem" (Lanczos 1950), with each vector made orthogonal to all
- * earlier ones. */
+/* Finds the smallest and the largest eigenvalue of a symmetric matrix that is known only by its products:
+ * "An Iteration Method for the Solution of the Eigenvalue Problem" (Lanczos 1950), with each vector made
+ * orthogonal to all earlier ones. */
 #pragma once
 
 #include <stddef.h>

@@ -19,7 +19,7 @@ enum { UNITS = 64, ROWS = SHARD_ROWS_MAX, TIMES = 50 };
 #define COMPILER "gcc " __VERSION__
 #endif
 
-/* Not inlined: callgrind finds them by their names. */
+/* These functions are not inlined, since callgrind finds them by their names. */
 #define HOT(name) static __attribute__((noinline, used)) void hot_##name
 
 typedef struct Matrices {
@@ -78,7 +78,7 @@ HOT(recompute)(Runtime *runtime) {
         runtime_recompute(runtime, NET_POLICY);
 }
 
-/* A loss that costs almost nothing, since losses belong to their algorithms. */
+/* A loss that costs almost nothing, since the cost of a loss depends on the algorithm. */
 static void loss(Tape *t, const void *arg) {
         tape_loss(t, tape_term(t, TERM_LOG_PROBABILITY), 1.0);
         tape_loss(t, tape_term(t, TERM_VALUE), 1.0);

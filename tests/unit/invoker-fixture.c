@@ -371,7 +371,7 @@ void job_done(Job *job) {
         if (job->spool)
                 fd_unmap(job->spool, sizeof(SpoolHead) + SPOOL_RECORDS * sizeof(Record));
         if (job->cgroup) {
-                /* The invoker has removed its leaves, and this is all that is left. */
+                /* The invoker has removed its leaves, so the job's cgroup is empty. */
                 g_assert_cmpint(g_rmdir(job->cgroup), ==, 0);
                 g_free(job->cgroup);
         }

@@ -55,7 +55,7 @@ extern char *hostile;
 void compile_hostile(void);
 void job_init(Job *job, uint32_t level, const char *text);
 
-/* A cgroup as the spawner would hand it over, where root can make one. */
+/* Makes a cgroup for the job, as the spawner would hand it over, if root can make one here. */
 void job_make_cgroup(Job *job);
 
 /* Starts the invoker as the spawner does. False: this machine cannot give the job's sandbox level. */

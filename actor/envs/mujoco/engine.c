@@ -12,7 +12,8 @@
 #include "lib/cleanup.h"
 #include "lib/space.h"
 
-/* The count of numbers in a body's inertia, and in a velocity or force with its rotation. */
+/* How many numbers describe a body's inertia (cinert), and a velocity or a force together with its
+ * rotation. */
 enum { N_CINERT = 10, N_SPATIAL = 6 };
 
 /* Model */
@@ -426,8 +427,8 @@ int mujoco_get_state(const void *instance, double *ret) {
         return 0;
 }
 
-/* Unlike in restore(), nothing else is known about the last step. So all other numbers are computed as after
- * a reset. */
+/* Unlike restore(), this function gets nothing else about the last step. So it computes all other numbers as
+ * after a reset. */
 int mujoco_set_state(void *instance, const double *state, void *ret_observation) {
         MujocoInstance *m = instance;
         int r;

@@ -54,14 +54,14 @@ struct MujocoTask {
         mjModel **model;           /* where the task keeps the loaded model */
         int frame_skip;
         uint32_t horizon_steps;
-        double solved_return;  /* NAN: none is registered */
+        double solved_return;  /* NAN: Gymnasium registers none */
         double velocity_limit; /* observed velocities are clipped to this */
         /* a reset draws velocities from a normal distribution, and not uniformly like the positions */
         bool velocity_noise_normal;
         const EnvOption *options; /* the keys that it takes besides Engine */
         size_t n_options;
         size_t n_v5_options;    /* how many of the last options v4 does not have */
-        MujocoOptions defaults; /* of members that are not options of the task */
+        MujocoOptions defaults; /* values of the members that the task does not offer as options */
         int n_excluded; /* how many positions, from the first, exclude_current_positions leaves out */
 
         /* Writes the observation, at most n numbers, and returns their count. NULL: the observation is qpos
@@ -74,9 +74,9 @@ struct MujocoTask {
         /* Changes the state that a reset has drawn. NULL: nothing more is drawn. */
         void (*reset)(MujocoInstance *m, ActordRandom *random);
 
-        /* Writes the numbers with which the next step is compared, if they are not in qpos. Bodies'
-         * positions lag behind qpos by one stage of the integrator, so a snapshot keeps these numbers. NULL:
-         * the place is qpos[0]. */
+        /* Writes the *place*: the numbers from which the next step's movement is measured, if they are not
+         * in qpos. Bodies' positions lag behind qpos by one stage of the integrator, so a snapshot keeps
+         * these numbers. NULL: the place is qpos[0]. */
         void (*place)(const MujocoInstance *m, double *ret);
         int n_place; /* how many numbers place() writes; 0: MUJOCO_N_PLACE */
 

@@ -142,7 +142,8 @@ static void load(void *userdata) {
         model = release_load(l->path, l->error, sizeof(l->error));
 }
 
-/* FNV-1a: only equality matters, and a collision could only deceive the author of both files. */
+/* Hashes the compiled model by FNV-1a. The hash only shows whether the model has changed, and a collision
+ * could only deceive the author of both files. */
 static int take_digest(void) {
         size_t n = (size_t) mj_sizeModel(model);
         _cleanup_free_ uint8_t *bytes = calloc(1, n);

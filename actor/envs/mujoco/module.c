@@ -50,7 +50,7 @@ const ActordEnv *actord_env_find(const char *name) {
 
 __attribute__((visibility("default"))) const char *actord_env_engine(void);
 
-/* The release on which this module runs. */
+/* The release of MuJoCo on which this module runs. */
 const char *actord_env_engine(void) {
         return mj_versionString();
 }

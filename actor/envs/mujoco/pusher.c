@@ -53,7 +53,7 @@ static void pusher_reset(MujocoInstance *m, ActordRandom *random) {
                 m->data->qvel[i] = 0;
 }
 
-/* Angles and velocities of the arm; positions of the hand, the object and the goal. */
+/* Observes the angles and velocities of the arm, and the positions of the hand, the object and the goal. */
 static uint32_t pusher_observe(const MujocoInstance *m, float *ret, uint32_t n) {
         static const int bodies[] = { BODY_FINGERTIPS, BODY_OBJECT, BODY_GOAL };
         const mjData *d = m->data;

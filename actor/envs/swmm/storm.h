@@ -24,7 +24,7 @@ typedef struct Storm {
 
 typedef struct StormFamily {
         double profile[STORM_HOURS];
-        double least, most; /* the bounds of scale */
+        double least, most; /* the bounds of `scale` in a random storm */
 } StormFamily;
 
 void storm_draw(const StormFamily *family, ActordRandom *random, Storm *ret);

@@ -11,7 +11,7 @@ int dataset_add(void *writer, const DatasetEpisode *episode);
 int dataset_close(void *writer);
 int32_t dataset_read(const void *image, size_t n_bytes, const ActordEnvSpec *spec, Dataset **ret);
 
-/* Moves a handle out of its scope. */
+/* Takes a handle, so that the end of its scope does not close it. */
 static inline hid_t handle_take(hid_t *handle) {
         hid_t taken = *handle;
 

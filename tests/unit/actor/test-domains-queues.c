@@ -106,8 +106,8 @@ static void test_faas_reward(void) {
         g_assert_cmpfloat(env->step.reward, ==, -1); /* requests, and no container to serve them */
 }
 
-/* One container of one core, 10 requests in its queue and the arrivals of a calm function: the equations
- * by hand. */
+/* Two containers of half a core each, 3 requests in their queue and the arrivals of a calm function: one
+ * step equals the equations computed by hand. */
 static void test_faas_queue(void) {
         g_autoptr(Env) env = env_with("faas", "Neighbours", "0");
         double state[NUMBERS_MAX] = {}, *own = &state[FUNCTIONS], load, u, latency, left;

@@ -23,7 +23,7 @@ static void add_engine(const char *file) {
 
         if (!env_module(module))
                 return;
-        /* A symbol of a library that the module brings. */
+        /* mj_versionString() is a function of MuJoCo's library, which the module loads */
         version = (const char *(*) (void) ) dlsym(env_module(module), "mj_versionString");
         g_assert_nonnull(version);
 

@@ -289,7 +289,8 @@ static void test_model_is_shared(void) {
         g_assert_true(instance_of(a)->data != instance_of(b)->data);
 }
 
-/* Divergence is an error. By itself MuJoCo would put the robot back to its initial state and carry on. */
+/* A simulation that diverges is an error. By itself MuJoCo would put the robot back to its initial state and
+ * carry on. */
 static void test_divergence(void) {
         static const double qpos[6] = { 0, 1.25 }, qvel[6] = { 0, 1e12 };
         const float action[3] = {};

@@ -51,8 +51,7 @@ static void test_numbers(void) {
         g_assert_cmpstr(ten, ==, "1e+19");
 }
 
-/* Each number comes back from JSON text as it was: first the powers of 10, which have an exponent but no
- * point, then random numbers. */
+/* Each number comes back from JSON text as it was: first the powers of 10, then random numbers. */
 static void test_round_trip(void) {
         for (int i = 0; i < 20000; i++) {
                 double value = i < 640 ? pow(10, i - 320) : 0;
@@ -71,7 +70,7 @@ static void test_round_trip(void) {
         }
 }
 
-/* Strings and names are not numbers, whatever stands in them. */
+/* Strings and names are not numbers, whatever they contain. */
 static void test_strings(void) {
         JsonObject *object = json_object_new();
         g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);

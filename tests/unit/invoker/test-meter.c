@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The usage of a process: the kernel's texts, readings that add up, and why the process ended. */
+/* The usage of a process: the kernel's texts are parsed, the readings add up, and the reason for the
+ * process's end is found. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>

@@ -35,7 +35,7 @@ static int run(Diagonal *d, uint32_t steps, double start, double *ret_min, doubl
         return r;
 }
 
-/* A network's spectrum: almost all of it near 0, a few far out on both sides. */
+/* A spectrum like a network's: almost all eigenvalues are near 0, and a few are far away on both sides. */
 static void test_outliers(void) {
         double min, max;
         Diagonal d = {};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Merged running statistics against two passes over everything; and the statistics of episodes against a
- * count by hand. */
+/* Compares merged running statistics with two passes over all rows, and the statistics of episodes with
+ * numbers computed by hand. */
 #include "tests/unit/learner-fixture.h"
 
 enum { N = 4, PARTS = 50 };
@@ -57,8 +57,8 @@ static void test_chan(void) {
         "[Learner]\nHiddenLayers=4\nEpochs=1\nMinibatchSize=32\nNormalizeObservations=yes\n" \
         "NormalizeRewards=yes\nGamma=0.9\n"
 
-/* The learner's statistics of observations equal two passes over both rounds. The batch was scaled by the
- * statistics from before. */
+/* The learner's statistics of observations equal those of two passes over both rounds. The batch was scaled
+ * by the statistics as they were before its round. */
 static void test_observations(void) {
         ActordEnvSpec spec = bed_spec_box(3, 2, 0);
         double sum = 0, squares = 0;
@@ -98,7 +98,8 @@ static void test_observations(void) {
         bed_close(&bed);
 }
 
-/* Episode statistics against a count by hand: rewards, ends, two rounds, one reset. */
+/* Compares the statistics of episodes with numbers computed by hand: rewards and ends of two rounds, with
+ * and without Carry=reset. */
 static void test_episode_statistics(gconstpointer reset) {
         ActordEnvSpec spec = bed_spec_box(3, 2, 0);
         double running[4] = {}, discounted[4] = {}, values[64], mean = 0, m2 = 0;

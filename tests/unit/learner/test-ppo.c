@@ -69,7 +69,7 @@ static uint64_t steps_of(const char *learner, uint32_t n_actors) {
 static void test_updates(void) {
         g_assert_cmpuint(steps_of("Epochs=2\nMinibatchSize=32", 1), ==, 2 * 4);
         g_assert_cmpuint(steps_of("Epochs=2\nMinibatchSize=32", 3), ==, 2 * 12);
-        /* The last minibatch is smaller. */
+        /* With 50 rows in a minibatch, the last minibatch of an epoch is smaller. */
         g_assert_cmpuint(steps_of("Epochs=2\nMinibatchSize=50", 1), ==, 2 * 3);
         g_assert_cmpuint(steps_of("Epochs=2\nMinibatchSize=32\nUpdates=per-round", 1), ==, 2 * 4);
         g_assert_cmpuint(steps_of("Epochs=2\nMinibatchSize=32\nUpdates=per-round", 3), ==, 2 * 4);

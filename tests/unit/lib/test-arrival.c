@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rounds that overlap, on the emulated clock: which actor comes when, with which version, and how long a
- * round takes; compared with values by hand, and with a second simulation that keeps a list of events. */
+/* Rounds that overlap, on the emulated clock: which actor is next, with which policy version, and how long a
+ * round takes. They are compared with numbers computed by hand, and with a second simulation that keeps a
+ * list of events. */
 #include <glib.h>
 #include <string.h>
 

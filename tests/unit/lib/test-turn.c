@@ -136,7 +136,8 @@ static const Case cases[] = {
         { "spin-sleep", 1000000, true },
         { "sleep-spin", 0, false },
         { "brink-sleep", 2000,
-                        /* spins about as long as an answer takes, so that it falls asleep at each instant */
+                        /* spins about as long as an answer takes, so that answers come before, while and
+                         * after it falls asleep */
                         true },
 };
 
@@ -195,8 +196,7 @@ static void test_bell_only_for_sleepers(void) {
         turn_reply(pair.turn, &answer, pair.bell_fd);
         g_assert_cmpint(poll(&poll_fd, 1, 0), ==, 1);
 
-        /* An eventfd whose counter is almost full is still readable, and a write to it must not block the
-         * worker. */
+        /* A write to an eventfd whose counter is almost full must not block the worker. */
         (void) !write(pair.bell_fd, &(uint64_t){ UINT64_MAX - 2 }, 8);
         turn_order(pair.turn, &order, false);
         turn_wait(pair.turn, 0, &got);

@@ -186,7 +186,7 @@ static void test_terms(void) {
         }
 }
 
-/* A record that passes satisfies all that the rest of the program relies on. */
+/* If a random record passes the checks, it has all properties on which the rest of the program relies. */
 static void test_random(void) {
         g_autoptr(GRand) rand = g_rand_new_with_seed(3);
         unsigned n_good = 0;
