@@ -42,8 +42,8 @@ static int on_pid(sd_event_source *source, int fd, uint32_t events, void *userda
         return 0;
 }
 
-/* Watches the invoker's pidfd. A pidfd becomes readable when its process ends, also for a process that is
- * not its parent. */
+/* Watches the invoker's pidfd, which becomes readable when the invoker ends. The daemon need not be the
+ * invoker's parent for this. */
 static void watch_invoker(Job *job, int pid_fd) {
         job->pid_fd = pid_fd;
         job->exited = job->pid_fd < 0;
@@ -355,7 +355,7 @@ static int launch_life(Job *job, int checkpoint_fd, const char **ret_what) {
         return r;
 }
 
-/* Begins a life from this checkpoint, of this round. Closes checkpoint_fd in every case. */
+/* Begins a life from a checkpoint. round: the checkpoint's. Closes checkpoint_fd in every case. */
 static void begin_life(Job *job, int checkpoint_fd, uint64_t round) {
         g_autofree char *row_state = g_strdup(job->row.state);
         uint64_t started_usec = job->row.started_usec;

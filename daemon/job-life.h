@@ -4,7 +4,8 @@
 
 #include "daemon/job.h"
 
-/* How long to wait before further try n (from 0 on) when the host lacks something: at most 51 s. */
+/* How long to wait before the next try when the host lacks something. n: how often the job has waited
+ * before. The wait is 0.1 s at first, and doubles up to 51 s. */
 static inline uint64_t job_delay_usec(uint64_t n) {
         return 100ull * 1000 << (n < 9 ? n : 9);
 }

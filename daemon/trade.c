@@ -73,8 +73,8 @@ static uint32_t scaled(const Trader *trader, double scale) {
         return (uint32_t) (unrounded(trader, scale) + 0.5);
 }
 
-/* The sum over the user's jobs of demand times (weight - default). It is 0 if the mean weight is the
- * default, where each job counts by its demand. It rises with scale. */
+/* The sum over the user's jobs of demand times (weight - default). It rises with scale, and is 0 when the
+ * mean of the weights, weighted by the demands, is the default. */
 static double excess(const Trader traders[], size_t n, uint32_t user, double scale) {
         double sum = 0;
 
@@ -85,8 +85,8 @@ static double excess(const Trader traders[], size_t n, uint32_t user, double sca
         return sum;
 }
 
-/* Finds the scale with which the user's mean weight is the default. At scale 0 all weights are the least,
- * and at the upper end of the interval all are the most. */
+/* Finds the scale with which the user's mean weight is the default. At scale 0 all weights are
+ * TRADE_WEIGHT_MIN, and at the upper end of the interval all are TRADE_WEIGHT_MAX. */
 static double scale_of(const Trader traders[], size_t n, uint32_t user) {
         double low = 0, high = (double) TRADE_WEIGHT_MAX / SHARES_WEIGHT_MIN;
 

@@ -20,7 +20,7 @@
 struct Verifier {
         sd_event *event;
         uint64_t timeout_usec;
-        GQueue waiting; /* of Verify *, the next one first; no more than there are jobs that begin */
+        GQueue waiting; /* of Verify *, the next one first; at most one for each job that begins */
         unsigned n_running;
 };
 

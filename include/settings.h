@@ -28,7 +28,7 @@
 #define CONVOLUTION_SIDE_MAX 64u        /* the most for a kernel's side, and for a stride */
 #define OPTIONS_MAX 32u
 #define SCHEDULE_RUNS_MAX 32u
-#define SCHEDULE_ROUNDS_MAX 1000000u    /* the most of one part, such as 25*10 */
+#define SCHEDULE_ROUNDS_MAX 1000000u    /* the most rounds of one part, such as 10 of 25*10 */
 #define ACTORS_MAX 10000u
 #define ENVS_PER_ACTOR_MAX 4096u
 #define ROLLOUT_STEPS_MAX 1048576u

@@ -27,7 +27,8 @@ void meter_done(Meter *meter);
 /* Begins to meter a process. proc_fd: /proc as this process sees it; -EBADF: peak memory is not measured.
  * pid 0: the caller itself. */
 void meter_watch(Meter *meter, pid_t pid, int proc_fd);
-/* Call this when the process was reaped with this total. Returns its use since the last reading. */
+/* Call this when the process has been reaped. reaped_nsec: its whole CPU time, as wait4() reported it.
+ * Returns its CPU time since the last reading. */
 uint64_t meter_unwatch(Meter *meter, uint64_t reaped_nsec);
 
 /* The CPU time since the last reading. */

@@ -41,7 +41,7 @@ typedef struct Node {
         uint64_t idle_nsec; /* since when it has had no container; 0: it has some */
         uint64_t left_nsec; /* since when it has been LEAVING */
         ClusterCost cost;
-        NodeSum told;   /* the sum that its records have */
+        NodeSum told;   /* the part of its costs that records already have */
         char words[32]; /* about its state: the host's name, or a reason */
 } Node;
 
@@ -133,6 +133,6 @@ void nodes_end(Nodes *nodes, uint64_t now);
 /* Frees a node whose last cost has not come in time, or can never come. 1 and what is known of its end; 0:
  * there is no such node. */
 int nodes_take_left(Nodes *nodes, uint64_t now, NodeNews *ret);
-/* Whether no node is left whose costs an ending job must wait for. Otherwise sets the timer to the end of
- * this wait. */
+/* False: the ending job must still wait for the costs of a node. Then the timer is set to the end of this
+ * wait. */
 bool nodes_are_over(Nodes *nodes, uint64_t now);

@@ -26,8 +26,8 @@ typedef struct Reporter {
         Ourselves ourselves;
         /* the part of `control` that was charged to actors, and that no record has subtracted yet */
         uint64_t storm_nsec;
-        /* the invoker's CPU time when a worker last rang its bell without an answer (invoker/storm.c); 0:
-         * another event came after it */
+        /* the invoker's CPU time when it last served an actor's bell without an answer (invoker/storm.c);
+         * 0: it has served another event since then */
         uint64_t storm_since_nsec;
         const Placement *place;
         const Progress *progress;
@@ -59,7 +59,7 @@ void report_ended(Reporter *reporter, uint64_t spare_nsec);
 void storm_ring(Loop *loop, Reporter *reporter, Worker *worker, Container *c);
 /* Call this when the timer looked at the worker and found no answer. */
 void storm_looked(Loop *loop, Reporter *reporter, const Worker *worker, Container *c);
-void storm_over(Reporter *reporter);                           /* call this when another event is served */
+void storm_over(Reporter *reporter);                           /* call this at any other event */
 void storm_listen(Loop *loop, Worker *worker, uint32_t index); /* call it before an order */
 /* The invoker's CPU time since the last call, without the part that actors were charged. */
 uint64_t storm_take_control(Reporter *reporter);

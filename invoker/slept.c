@@ -141,7 +141,7 @@ void slept_end(Slept *s, const Ourselves *o) {
         if (!s->begun)
                 return;
         s->begun = false;
-        /* Most invocations are so short that they cannot have slept. */
+        /* Most invocations are too short for a sleep that counts. */
         if (read_clock(CLOCK_MONOTONIC, &now_nsec) < 0 || now_nsec - s->wall_nsec < SLEPT_LEAST_NSEC ||
                         look(s, o, &end) < 0)
                 return;

@@ -26,8 +26,8 @@ enum {
         SPIN_PASSES = 64,     /* passes over all actors before the learner sleeps */
         PAUSE_NSEC = 1000000, /* the pause while an actor rings without asking */
         LOOK_MSEC = 1000,     /* the longest sleep if no bell rings */
-        FALSE_RINGS_MAX = 16, /* rings without a request; one more for each actor, since some come late */
-        RINGS_AT_ONCE = 64,   /* rings of one epoll_wait(); then all actors are looked at */
+        FALSE_RINGS_MAX = 16, /* bells without a request before a pause; one more for each actor */
+        RINGS_AT_ONCE = 64,   /* bells of one epoll_wait(); then all actors are looked at */
         THREAD_WORK = 200000, /* multiplications that are worth waking a thread */
 };
 
@@ -55,7 +55,7 @@ struct Serve {
         bool in_step; /* the requests of all actors for a step are served together */
 
         uint32_t n_clients, n_ready;
-        uint32_t n_false_rings; /* rings in a row after which no actor had a new request */
+        uint32_t n_false_rings; /* how often in a row bells rang and no actor had a new request */
         uint32_t *ready;        /* [actors] */
         uint32_t task_rows;
         Client *clients; /* [actors] */

@@ -126,7 +126,8 @@ uint32_t algorithm_acting_passes(const JobSettings *settings);
  * (DQN). It falls linearly from EpsilonStart= to EpsilonEnd= (Mnih et al., Nature 2015, Methods). */
 double algorithm_epsilon(const JobSettings *settings, uint64_t n_env_steps);
 
-/* How many rows of gradients are computed for each row from the actors, unless epochs end early. */
+/* How often, on average, the learner computes a gradient from a row that an actor sent. It is less often if
+ * epochs end early. */
 double algorithm_passes(const JobSettings *settings);
 
 /* Whether the learner of this algorithm reads the key. A key without a row of its own is read by all

@@ -85,8 +85,8 @@ static bool is_populated(int parent_fd, const char *name) {
 }
 
 /* Whether a job's cgroup has been left for long: LEFT_SEC ago a spawner first found it empty and without its
- * daemon, and no daemon has come back since. If the kernel keeps no such attribute, the cgroup stays until
- * the host restarts. */
+ * daemon, and no daemon has come back since. LEFT_ATTRIBUTE holds that time. If the kernel cannot store it,
+ * the cgroup stays until the host restarts. */
 static bool is_long_left(int parent_fd, const char *name) {
         _cleanup_close_ int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         uint64_t now = (uint64_t) time(NULL), since;

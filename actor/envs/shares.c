@@ -254,7 +254,8 @@ static void work_all(Shares *s, ActordStep *ret) {
         }
 }
 
-/* Jobs that are done leave, and others come. Each tenant takes one draw in every step. */
+/* Jobs that are done leave, and others come. Each tenant (a place for a job) draws one number in every step,
+ * with or without a job. A job that comes draws more. */
 static void come_and_go(Shares *s, ActordRandom *random) {
         bool comes[SHARES_JOBS_MAX];
         int n_there = 0, next = -1;

@@ -55,7 +55,7 @@ int stage_act(Stage *stage, const double *numbers);
  * shows none. */
 uint32_t state_learn_parts(const ActordEnv *env, const void *instance, TrialSpec *said);
 
-/* Converts numbers of a space's values to doubles. */
+/* Converts n numbers to doubles. values: the numbers in the element type of the space. */
 void space_to_doubles(const ActordSpace *space, const void *values, uint64_t n, double *ret);
 
 /* The first says whether the pattern around the memory is intact. The second says whether an address is in

@@ -10,7 +10,8 @@
 
 #define HEAD "{\"step\":"
 
-/* Steps and rounds are the axes. Columns that are not listed here become actord/COLUMN. */
+/* The names of columns as scalars. NULL: the column is an axis of the charts. A column that is not listed
+ * here becomes actord/COLUMN. */
 static const struct {
         const char *column, *name;
 } names[] = {

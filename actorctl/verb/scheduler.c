@@ -9,7 +9,7 @@
 #include "actorctl/scheduler/train.h"
 #include "actorctl/scheduler/trained.h"
 
-/* A name first means the user's own scheduler, then the one that came with actord. */
+/* A name means the user's own scheduler if there is one, otherwise the one that came with actord. */
 static const char *origin_of(const Trained *trained) {
         if (trained->own)
                 return "own";

@@ -107,7 +107,7 @@ struct Ledger {
         ", " LEDGER_SUM(full_nano) ", " LEDGER_SUM(paper_nano) ", " LEDGER_SUM( \
                         n_env_steps) ", " LEDGER_SUM(cpu_nsec)
 
-enum { LEDGER_BUSY_MSEC = 2000 }; /* how long to wait for a person's own write transaction */
+enum { LEDGER_BUSY_MSEC = 2000 }; /* how long to wait for a write of another program */
 
 /* Watches the write-ahead file. After each commit, calls the function that ledger_on_written() set, and
  * then, if the file is long, copies it into the ledger, as SQLite does by default. */

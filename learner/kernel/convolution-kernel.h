@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The two loops in which convolutions spend their time, as a template for lib/each-width.h.
  *
- * Both keep a block of sums in registers and read the factors without moving them. The width decides how
- * many sums are computed at once, but neither the terms of a sum nor their order: the bits are the same. The
- * file has no include guard, on purpose. */
+ * Both keep a block of sums in registers and read the factors in place, without a copy. The width decides
+ * how many sums are computed at once, but neither the terms of a sum nor their order: the bits are the same.
+ * The file has no include guard, on purpose. */
 
 /* Sizes of blocks, for CPUs with 32 vector registers or with 16. */
 enum {
         KERNEL(UNITS) = KERNEL_WIDTH == 16 ? 8 : 4, /* units that are computed at once */
-        /* inputs for which sums of weights' gradients are kept at once, for each of SIDE units */
+        /* inputs whose sums are in registers at once, one (a weight's gradient) for each of SIDE units */
         KERNEL(READS) = KERNEL_WIDTH == 16 ? 4 : 2,
 };
 
@@ -58,8 +58,8 @@ KERNEL_TARGET static void KERNEL(place)(const Sum *s, const float *from, const f
 }
 
 /* Computes the gradients of a block of weights: sums over n_squares squares of the image (convolution.c),
- * and over the rows of each square. If vectors are narrow, the lanes are done in several parts. rows is a
- * constant where this makes the code faster. */
+ * and over the rows of each square. If a vector has fewer numbers than LANES, each pass computes a part of
+ * the lanes. rows is a constant where this makes the code faster. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(weights_rows)(
                 const float *const dy[SIDE], const float *const (*reads)[SIDE], uint32_t n_squares,
                 uint32_t rows, float ret[SIDE][SIDE]) {

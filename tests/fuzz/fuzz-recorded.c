@@ -37,7 +37,7 @@ static void try_decisions(const char *path) {
         g_array_unref(counts);
 }
 
-/* The cell's file is a link to the bytes. */
+/* Reads the input as the result of an experiment's cell: cell.json is a link to it. */
 static void try_outcome(const char *path) {
         static const char name[] = "cell.json";
         g_autofree char *folder = g_dir_make_tmp("actord-fuzz-XXXXXX", NULL), *file = NULL;

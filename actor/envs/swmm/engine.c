@@ -33,7 +33,7 @@ static struct {
         FILE *input, *nowhere;
         const char *text;
         size_t n_text;
-        EngineImage *turn; /* the image whose turn it is; NULL: none */
+        EngineImage *turn; /* the image that the library works on; NULL: none */
 } engine = { .packages_fd = -1 };
 
 static void *engine_malloc(size_t n) {

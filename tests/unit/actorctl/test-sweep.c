@@ -472,7 +472,7 @@ int main(int argc, char **argv) {
         int status;
 
         g_test_init(&argc, &argv, NULL);
-        /* Each cell is synced: in memory that takes no time. */
+        /* An experiment syncs the file of each cell to the disk. In memory that takes no time. */
         directory = g_mkdtemp(g_strdup("/dev/shm/actord-test-XXXXXX"));
         if (!directory)
                 directory = g_dir_make_tmp("actord-test-XXXXXX", NULL);

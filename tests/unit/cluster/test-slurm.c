@@ -96,7 +96,7 @@ static size_t n_looks(const SlurmFixture *f) {
         return n;
 }
 
-/* Waits until squeue has shown the present queue: in the look that may run already, and in the next one. */
+/* Waits until two more calls of squeue have ended, so that the engine has seen the present queue. */
 static void look(SlurmFixture *f) {
         size_t n = n_looks(f);
 
@@ -168,7 +168,7 @@ static void test_unsure(SlurmFixture *f, gconstpointer data) {
         g_assert_false(has(f, "scancel-calls", "2"));
 }
 
-/* Such a job is also cancelled at the end, when no node is known any more. */
+/* A job that Slurm may have queued although sbatch failed is also cancelled when the engine is abandoned. */
 static void test_unsure_end(SlurmFixture *f, gconstpointer data) {
         (void) data;
         engine_slurm.abandon(&f->engine);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which of the waiting calls is next. The lines themselves are tested in tests/integration/test-crowd.py. */
+/* Tests which of the waiting calls line_pick() chooses. tests/integration/test-crowd.py tests whole lines of
+ * calls. */
 #include "daemon/line.h"
 
 #define N 40u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests the list of a job's nodes that follows from the job's records. */
+/* Tests the list of a job's nodes, which the daemon makes from the job's records. */
 #include <glib.h>
 #include <string.h>
 

@@ -57,7 +57,8 @@ static void test_full(void) {
         spool_done(&spool);
 }
 
-/* The further records of one event wait beside a full ring, and follow in their order. */
+/* If the ring is full, the remaining records of an event are kept outside of it. They enter the ring in
+ * their order when there is room. */
 static void test_held(void) {
         const Record record = { .kind = RECORD_ROUND };
         Spool spool = SPOOL_EMPTY;

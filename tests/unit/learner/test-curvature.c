@@ -89,7 +89,8 @@ static double products_of(const char *learner) {
         return learned_with(learner, 0).statistics.curvature_products;
 }
 
-/* The measured products count rows: as many for either Hessian, and twice as many for both. */
+/* The learner reports how many products of a Hessian with a vector it computed, times the rows of each.
+ * With both Hessians the number is twice that of one. */
 static void test_products(void) {
         g_assert_true(isnan(products_of("")));
         g_assert_cmpfloat(products_of("CurvatureSteps=7\nCurvatureRows=300\nCurvature=objective"), ==,
@@ -125,7 +126,8 @@ static void test_ratio(void) {
         g_assert_true(isnan(curvature_ratio(-3, -1)));
         g_assert_true(isnan(curvature_ratio(0, 0)));
         g_assert_true(isnan(curvature_ratio(NAN, 1)));
-        /* The margin of 0.01 keeps the loss's ratio finite, and the ratio can become negative. */
+        /* For the loss, both eigenvalues are moved by 0.01. So the ratio is finite at 0, and may be
+         * negative. */
         g_assert_cmpfloat(curvature_ratio_loss(0, 0), ==, 1);
         g_assert_cmpfloat(curvature_ratio_loss(0.51, 0.99), ==, -2);
         g_assert_true(isnan(curvature_ratio_loss(0.01, 1)));

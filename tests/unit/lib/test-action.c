@@ -80,7 +80,7 @@ static void test_squashed(void) {
         }
         g_assert_cmpfloat(fabs(n_below - N / 2.0), <, 5 * sqrt(N / 4.0));
 
-        for (int i = 0; i < 4000; i++) { /* the density is that of a probability, and so sums up to 1 */
+        for (int i = 0; i < 4000; i++) { /* the integral of the density is 1 */
                 action = (float) (-2 + (i + 0.5) / 1000);
                 total += exp((double) action_log_probability(&network, parameters, &action)) / 1000;
         }
@@ -106,8 +106,8 @@ static void test_squashed(void) {
         }
 }
 
-/* A network whose deviations depend on the observation: acting computes means and deviations. The chance of
- * a random action follows in the array. */
+/* A network whose deviations depend on the observation. For each row, acting computes the mean, the
+ * deviation and the chance of a random action. */
 static void test_squashed_network(void) {
         ActordEnvSpec spec = {
                 .observation = { .kind = ACTORD_BOX, .element = ACTORD_F32, .n_dims = 1, .shape = { 2 } },

@@ -414,8 +414,8 @@ static void test_several_choices(void) {
         g_assert_true(isinf(action_log_probability(&network, logits, action)));
 }
 
-/* Epsilon-greedy: `values` has the value of each choice and then the chance of a random choice. The choice
- * with the highest value is taken, or by this chance any choice, also the highest. */
+/* Epsilon-greedy: `values` has the value of each choice and then the chance of a random choice. A random
+ * choice is uniform among all choices; otherwise the choice with the highest value is taken. */
 static void test_epsilon_greedy(void) {
         enum { N = 100000 };
         static const float values[5] = { 1, 3, 3, -2, 0.2f };
