@@ -158,7 +158,7 @@ static int check_answer(sd_bus_message *m, int result, void *work) {
                         differs ? check->state.n_actors : 0u);
 }
 
-/* Reads the decisions that follow. 0: there are none. */
+/* Reads the next part of the decisions: those of the rounds after check->after. 0: there are none. */
 static int read_part(DecisionsCheck *check) {
         int r;
 

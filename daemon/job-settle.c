@@ -186,7 +186,7 @@ static bool ask(Job *job, uint32_t purpose) {
         if (job->settling.known || job->settling.asked || job->settling.retry)
                 return job->settling.known;
         /* While the spawner sets a CPU weight, systemd may write a file for it, which would be left behind.
-         * So the question waits; trading.c calls job_look() when the weight is set. */
+         * So the spawner is asked later: trading.c calls job_look() when the weight is set. */
         if (job->trade.call)
                 return false;
         job->launch = launch_call_free(job->launch);

@@ -27,7 +27,8 @@
 #define HOW_TO_MAKE \
         "`actorctl run` with examples/shares-simppo.conf and `actorctl export RUN --weights-only` make one"
 
-/* How many policies a refusal names, and how many files of each folder it looks at for them. */
+/* A refusal lists at most NAMES_MAX policies. To find them, the daemon looks at no more than
+ * NAMES_LOOKED_MAX files of each folder. */
 enum { NAMES_MAX = 20, NAMES_LOOKED_MAX = 1000 };
 
 struct TradePolicy {

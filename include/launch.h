@@ -133,7 +133,7 @@ typedef struct Launch {
         uint32_t cluster;
         /* 1: stderr is a journal stream, which the spawner opens from inside the job's scope. So a job with
          * much output reaches its own rate limit in the journal, and not the daemon's. If the stream cannot
-         * be opened, the descriptor is used */
+         * be opened, stderr is LAUNCH_FD_STDERR, as with 0 */
         uint32_t journal;
         /* the daemon's process, which is part of the names of run mode's scopes, and of cgroups without a
          * manager */
@@ -171,7 +171,7 @@ typedef struct LaunchAnswer {
         uint64_t cpu_nsec;
         uint32_t owner;                         /* the owner in the Launch */
         uint32_t cpu_weight;                    /* WEIGH: as the kernel has it; else 0 */
-        uint64_t life;                          /* of the launch: the life to which cpu_nsec belongs */
+        uint64_t life;                          /* the life in the Launch, to which cpu_nsec belongs */
         char unit[128];                         /* actord-job-7.scope; empty: there is no manager */
         char control_group[256];                /* its path below the root cgroup; empty: no cgroup */
         char message[256];                      /* a sentence about an error */

@@ -115,7 +115,8 @@ static bool observation_take(Validation *validation, uint32_t actor, void *segme
         return scratch_take(validation, block + row);
 }
 
-/* Takes the i-th last observation of an episode. The episode was truncated at the step in this row. */
+/* Takes the last observation of an episode that was truncated at the step in this row. i: the number of the
+ * truncated episode, from 0 on, in the rollout. */
 static bool final_take(Validation *validation, uint32_t actor, void *segment, uint32_t row, uint32_t i) {
         const SegmentLayout *l = &validation->page->segment;
         size_t block = first_row(validation->batch, actor), at = block + validation->batch->next_rows + i;

@@ -79,7 +79,7 @@ typedef struct AlgorithmRow {
 typedef uint32_t Net;
 
 #define NETS_MAX  16u
-#define NET_OF(k) (2u * (k)) /* the network before which the rows have k members */
+#define NET_OF(k) (2u * (k)) /* the set of network k, counted over the members of all rows */
 
 enum {
         NET_POLICY = NET_OF(0),

@@ -104,7 +104,6 @@ static void acrobot_derivative(const double s[N_STATE], double torque, double re
         ret[SPEED_2] = acc2;
 }
 
-/* ret = s + scale * k */
 static void state_add(const double s[N_STATE], double scale, const double k[N_STATE], double ret[N_STATE]) {
         for (int i = 0; i < N_STATE; i++)
                 ret[i] = s[i] + scale * k[i];

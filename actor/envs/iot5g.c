@@ -219,7 +219,7 @@ static bool link_valid(const double s[N_STATE]) {
                fabs(s[SHADOWING]) <= DEVIATION_MAX;
 }
 
-/* An instance that never began an episode has zeros. Zeros are not a valid position, but may be kept. */
+/* Accepts a valid state, and a state of zeros: an instance that never began an episode has that one. */
 static bool link_possible(const double state[N_STATE]) {
         for (int i = 0; i < N_STATE; i++)
                 if (state[i] != 0)

@@ -8,15 +8,15 @@
  *     p from 1 ... min(Cores, 8),  w = p U(10, 40),  and, with a chance of 0.75, a deadline of
  *     w / p times U(1.2, 4) steps
  *
- * The first Agents= jobs are agents; the others move up while their pace (include/shares.h) is above 0.45,
- * and else down. In a step each job moves its weight down or up by the factor 1.5, or leaves it. Then the
- * CPUs are divided as the kernel does (lib/shares.c), and each job does as much work as it got CPUs. The
- * reward of an agent is its own:
+ * In a step each job moves its weight down or up by the factor 1.5, or leaves it. The first Agents= jobs are
+ * agents. Each other job moves its weight up while its pace (include/shares.h) is above 0.45, otherwise
+ * down. Then the CPUs are divided as the kernel does (lib/shares.c), and each job does as much work as it
+ * got CPUs. The reward of an agent is its own:
  *
  *     + the share of its work that was done in the step, unless its deadline has passed
  *     + 1 in the step in which it ends in time
  *     - 0.02 for a step after its deadline, and 0.01 for a step of a job without one
- *     - WeightPrice / 20 times its weight, on the logarithmic scale from 0 to 1 on which it sees it
+ *     - WeightPrice / 20 times its weight, on the logarithmic scale from 0 to 1 of the observation
  *
  * Without a price for weight, all agents would always ask for the most, which divides the CPUs like equal
  * weights.

@@ -20,7 +20,7 @@ typedef struct ParallelAxis {
 typedef struct ParallelLine {
         double *values;  /* one for each axis; NaN: the line ends before this axis */
         size_t series;   /* the entry of the legend, which decides the colour */
-        double strength; /* 0 to 1 */
+        double strength; /* of the drawn line, from 0 (faint) to 1 */
         bool best;
 } ParallelLine;
 

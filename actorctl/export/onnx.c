@@ -242,7 +242,8 @@ static void add_layer(Onnx *o, const Layer *layer) {
                 add_flatten(o);
 }
 
-/* dims: the sizes after the batch's; n_dims 0: one number for each row. batch: whether there is a batch. */
+/* Adds an input or output to the graph, with its name, type and shape. batch: whether the first dimension is
+ * the batch. dims: the other dimensions; n_dims 0: one number for each row. */
 static void add_place(Onnx *o, uint32_t field, const char *name, unsigned type, bool batch,
                 const uint32_t *dims, size_t n_dims) {
         GByteArray *place = g_byte_array_new(), *value = g_byte_array_new(), *tensor = g_byte_array_new(),

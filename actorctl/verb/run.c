@@ -187,8 +187,8 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
         return job_environment_failed(status) ? STATUS_USAGE : job_exit_status(status);
 }
 
-/* For a run that the user left while its job waited for disk space for records. Says where the
- * records are that the ledger lacks. */
+/* Prints the result of a run that the user left while its job waited for disk space for records. The daemon
+ * saves the records that the ledger lacks, and the result says where. */
 static ExitStatus leave(
                 Connection *connection, const char *path, const Options *options, const JobStatus *status) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;

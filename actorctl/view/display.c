@@ -158,8 +158,8 @@ static double fraction_done(const Display *display, const JobStatus *status) {
         return MIN(MAX(steps, isfinite(budget) ? budget : 0), 1);
 }
 
-/* Measures how much time remains, over the whole training: runs differ in length, since their rounds have
- * different numbers of actors. */
+/* Notes the share of the job that is done, and when, for seconds_left(). The first note stays as it is, and
+ * the last one moves on: rounds differ in length, so the time of one round would say little. */
 static void measure_left(Display *display, const JobStatus *status, gint64 now) {
         double part = fraction_done(display, status);
 
@@ -240,7 +240,7 @@ static void append_return(const Display *display, const JobStatus *status, GStri
                 g_string_append_printf(text, "evaluation %.1f, ", status->evaluation_mean);
 }
 
-/* Next to a budget, which shows the size of the cost, a few digits are enough. */
+/* Appends the cost. Before "of BUDGET" six decimals are enough, since the reader compares the two. */
 static void append_cost(const Display *display, const JobStatus *status, GString *text) {
         char money[48];
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The loops of tape-wide.h for each width of vectors, and the walks through a shard row by row. */
+/* Executes a tape: the loops of tape-wide.h for each width of vectors, and the parts that are the same for
+ * all widths. */
 #include "learner/tape/tape.h"
 
 #include <assert.h>
@@ -51,7 +52,7 @@ typedef struct Kernels {
         void (*backward)(const Tape *tape, const TapePlace *place);
 } Kernels;
 
-/* The numbers of a node, [width][stride]; for the application of a network, its input. */
+/* The numbers of a node, [width][stride]. A node that applies a network has the network's input. */
 static const float *value_of(const Tape *tape, const TapePlace *place, Node node) {
         const TapeNode *n = &tape->nodes[node];
 
@@ -100,8 +101,8 @@ static void network_clear(const Tape *tape, const TapePlace *place, Node k) {
                                                         sizeof(float));
 }
 
-/* Passes gradients to the parameters of the trained network, and through each network to its input. If
- * another pass of the trained network was done before, this gradient is added to the one that is there. */
+/* Passes gradients to the parameters of the trained network, and through each network to its input. If a
+ * later node applies the trained network, too, its gradient exists already, and this gradient is added. */
 static void network_backward(const Tape *tape, const TapePlace *place, Node k) {
         const TapeNode *node = &tape->nodes[k];
         float *d_input = tape->nodes[node->a].moves ? place->d_input : NULL;

@@ -113,7 +113,7 @@ static void check_section(SettingsReader *reader, const char *section) {
         reader_complain(reader, section, NULL, NULL, "unknown section%s", hint);
 }
 
-/* Explains "StopSteps=10" before any section, whose section can be guessed. */
+/* Says what to write instead of an override that names no section, such as --set StopSteps=10. */
 static void complain_sectionless(SettingsReader *reader, const char *key, const char *value) {
         g_autofree char *elsewhere = places_of_key(key, format_override);
 

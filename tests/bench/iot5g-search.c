@@ -72,8 +72,8 @@ static void find_place(const Search *s, double ret[2]) {
         memcpy(ret, centre, sizeof(centre));
 }
 
-/* Chooses one of the nine moves. gap: the way to the best place. If it is short, all moves are tried, and
- * the best one is chosen; otherwise, the move goes towards that place. */
+/* Chooses one of the nine moves. gap: the way to the best place. If the way is long, returns the move in
+ * that direction; otherwise tries all moves, and returns the best one. */
 static int32_t find_choice(const Search *s, const double gap[2]) {
         int32_t choice = 0;
         double best = -INFINITY;

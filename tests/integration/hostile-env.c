@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An environment that misbehaves on demand ([Environment] How=…), for tests that jobs survive it. Compiled
- * by the tests with the installed header alone. */
+/* An environment that misbehaves as How= of [Environment] says. Tests check that jobs survive it. They
+ * compile it with the installed header alone. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Helpers for the tests of domain tasks: they make an environment with one option, and read its state as
- * numbers. */
+/* Helpers for the tests of environments from applications (queues, 5G, stormwater): they make an environment
+ * with one option, and read its state as numbers. */
 #pragma once
 
 #include <errno.h>

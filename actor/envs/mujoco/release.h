@@ -26,8 +26,8 @@ static inline bool release_vfs_add(mjVFS *vfs, const char *name, const char *tex
 #endif
 }
 
-/* Loads a model from a file; NULL, after a reason. From MuJoCo 3.3 on the model compiler would start threads
- * for meshes, which an actor must not do. */
+/* Loads a model from a file; NULL, with a reason in `error`. From MuJoCo 3.3 on the model compiler would
+ * start threads for meshes, which an actor must not do. */
 static inline mjModel *release_load(const char *path, char *error, size_t n) {
 #if mjVERSION_HEADER >= 330
         mjSpec *spec = mj_parseXML(path, NULL, error, (int) n);

@@ -138,7 +138,7 @@ static void test_trajectory(gconstpointer data) {
         }
 }
 
-/* The observation of a state, as the task's definition says it. */
+/* Compares each task's observation with the formula in the task's definition. */
 static void test_observations(void) {
         g_autoptr(Env) cartpole = env_new("CartPole-v1"), pendulum = env_new("Pendulum-v1");
         g_autoptr(Env) acrobot = env_new("Acrobot-v1"), car = env_new("MountainCar-v0");

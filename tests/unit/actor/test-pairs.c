@@ -6,7 +6,7 @@
 
 enum { PAIR_STEPS = 6 };
 
-/* Makes a job of algorithm REBEL. All but the pairs is as actor_job_new() makes it. */
+/* Makes a job of algorithm REBEL. Apart from its pairs it is like a job of actor_job_new(). */
 static void pairs_new(Job *job, uint32_t envs, uint32_t steps, uint32_t horizon) {
         actor_job_new(job, &toy_env, envs, steps, 1);
         job->hosts[0] = host_free(job->hosts[0]);

@@ -264,7 +264,8 @@ static void test_clock(SlurmFixture *f, gconstpointer data) {
         g_assert_cmpint(f->nodes[0].seen - seen, <=, PATIENCE_SECONDS);
 }
 
-/* The time in which Slurm suspends a job is not charged, whether a look has seen it suspended or not. */
+/* The time for which Slurm suspends a job is not charged, whether squeue showed the job as suspended or
+ * not. */
 static void test_suspended(SlurmFixture *f, gconstpointer data) {
         EngineNode *node = f->nodes;
         int64_t seen;
@@ -314,8 +315,7 @@ static void test_truncated(SlurmFixture *f, gconstpointer data) {
         look(f);
         g_assert_cmpint(f->nodes[0].state, ==, ENGINE_ASKED);
         g_assert_nonnull(strstr(f->nodes[0].words, "Slurm looks for a node"));
-        /* If squeue's list is complete and lacks the job, actord-cluster takes the job as over after a few
-         * looks. */
+        /* If squeue's list is complete and lacks the job a few times in a row, the job counts as over. */
         put(f, "queue", "");
         for (size_t i = 0; i < 4; i++)
                 look(f);

@@ -78,8 +78,8 @@ static void test_completed(void) {
         assert_ok(ledger_commit(ledger));
         check_rounds(ledger, row.id, (double[]){ 80, 120, NAN }, 3);
 
-        /* A repeated round counts with the evaluation of the newest life. Records of an earlier life with
-         * the same numbers are other records. */
+        /* A later life repeats round 2, and its evaluation counts. The round's record of the earlier life
+         * stays as it is. */
         for (size_t i = 0; i < G_N_ELEMENTS(third); i++)
                 append(ledger, row.id, &third[i]);
         assert_ok(ledger_commit(ledger));

@@ -96,7 +96,8 @@ static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return sd_event_exit(pair->event, 0);
 }
 
-/* Whether more than n calls may wait, with as many descriptors as RLIMIT_NOFILE can allow this process. */
+/* Raises this process's limit of descriptors as far as it goes. Returns whether more than n calls may then
+ * wait. */
 static bool has_room(unsigned n) {
         struct rlimit files;
 
@@ -106,7 +107,7 @@ static bool has_room(unsigned n) {
         return calls_max(CALLS_MAX) > n;
 }
 
-/* A call whose turn has come gets an error in a sentence if the bus has no room for the call. */
+/* When a call's turn comes and sd-bus has no room to queue the call again, the caller gets an error. */
 static void test_answered(void) {
         sd_bus_message *m = NULL, *filler = NULL;
         Pair pair = {};

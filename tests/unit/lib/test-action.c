@@ -59,8 +59,8 @@ static void test_deterministic(void) {
         g_assert_true(action[1] == 5);
 }
 
-/* Tests actions that are the tanh of a normal number: samples, the sum of the density, and one value of
- * it. */
+/* Tests actions that are the tanh of a normal number: the samples, the integral of the density, and one
+ * value of the density. */
 static void test_squashed(void) {
         enum { N = 50000 };
         Network network = { .act = ACT_SQUASHED, .n_action = 1, .action_low = -2, .action_high = 2 };
