@@ -23,7 +23,7 @@ enum { ROUNDS_LEAST = 4, ROUNDS_MOST = 64 };
 #define REDUCE_NSEC 100e3 /* the time for sharing a gradient, for each doubling of the learners */
 /* The time of an invocation's order and answer if CPUs are free. If they take longer, the host is busy. */
 #define HAND_OVER    20e3
-#define WAITING_MOST 0.25  /* the host is busy if orders wait for longer than this part of an update */
+#define WAITING_MOST 0.25  /* the host is busy if updates last longer than their own time by this part */
 #define RESTART_NSEC 150e6 /* between two lives of a job, besides their own end and start */
 #define SAVES_LEAST  0.05  /* the least gain that counts, as a part of a round's time */
 
