@@ -116,7 +116,7 @@ typedef struct DecisionsCheck {
         LedgerDecision *decisions;
         size_t n, at;
         uint64_t after, n_checked;
-        const LedgerDecision *differs; /* the first decision that differs from the recorded one */
+        const LedgerDecision *differs; /* the first recorded decision that is not made again; NULL: none */
 } DecisionsCheck;
 
 static void check_free(void *p) {

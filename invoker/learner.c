@@ -164,7 +164,8 @@ bool learners_busy(const Learners *learners) {
         return false;
 }
 
-/* TimeoutSec=, or else a multiple of the learner's longest time so far. */
+/* How long the learner may take: TimeoutSec= (0: for ever); if unset, a multiple of its longest time so
+ * far. */
 static uint64_t learner_timeout_nsec(const Learners *learners, uint64_t longest_nsec) {
         uint64_t nsec;
 

@@ -26,7 +26,8 @@ typedef struct Search {
         uint32_t step;
 } Search;
 
-/* The mean reward of the second after this state; each place is tried with the same draws. */
+/* The mean reward of one step from this state with this action. Each call uses the same DRAWS random
+ * streams, so that actions can be compared. */
 static double tried(const Search *s, const double state[N_STATE], const void *action) {
         float observation[8];
         double sum = 0;

@@ -29,8 +29,8 @@ static const char *option_how(const ActordOption *options, uint32_t n) {
         return "";
 }
 
-/* The records that a trial's invoker would write if all were well (include/trial.h), written to every
- * descriptor that takes them. */
+/* Writes to every descriptor the records that a trial's invoker would write if all were well
+ * (include/trial.h). */
 static void forge_points(void) {
         for (int fd = 3; fd < 64; fd++)
                 for (uint32_t i = 0; i < 10; i++) {

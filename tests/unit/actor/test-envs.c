@@ -18,7 +18,7 @@ static unsigned steps_of(const EnvironmentRow *row) {
         return strcmp(row->module, ENVIRONMENT_SWMM) == 0 ? 400 : 2000;
 }
 
-/* NULL, with the test marked as skipped, where the module of this row is not built. */
+/* Finds the environment. If its module is not built, marks the test as skipped, and returns NULL. */
 static const ActordEnv *env_of(const EnvironmentRow *row) {
         const ActordEnv *abi = env_find(row->name);
 
@@ -27,7 +27,7 @@ static const ActordEnv *env_of(const EnvironmentRow *row) {
         return abi;
 }
 
-/* false, with the test marked as skipped, where no episode of this row can begin. */
+/* Whether an episode of this environment can begin here. If not, marks the test as skipped. */
 static bool env_plays(const EnvironmentRow *row) {
         const char *why;
 
@@ -102,7 +102,7 @@ static void test_options(gconstpointer data) {
         g_assert_cmpint(abi->spec(&endless, 1, &spec), ==, -EINVAL);
 }
 
-/* Another value that the option takes. */
+/* Finds a value that the option takes and that differs from the given one. */
 static ActordOption other_value(const ActordEnv *abi, const ActordOption *option) {
         static const char *const values[] = { "no", "yes", "-1", "1", "2", "12", "0.01", "held-out",
                 "passive", "fine" };

@@ -64,7 +64,7 @@ static void check_pair(const Job *job, uint32_t actor, uint32_t first) {
                         }
                 t += n;
         }
-        /* The two slots of a pair draw different noise, so their states part. */
+        /* The two slots of a pair draw different noise, so their states diverge. */
         g_assert_cmpuint(n_moved, >, 0);
 }
 

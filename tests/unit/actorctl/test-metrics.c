@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Answers of a daemon whose jobs come and go, or of another user's daemon; a thread plays the daemon. */
+/* Tests how actorctl reads the answers of a daemon whose jobs come and go, or of another user's daemon. A
+ * thread plays the daemon. */
 #include <errno.h>
 #include <glib.h>
 #include <string.h>
@@ -78,7 +79,7 @@ static void test_removed(Fixture *f, const void *userdata) {
         g_assert_cmpint(openmetrics_append(&f->connection, NULL, text), ==, 0);
         g_assert_true(g_str_has_suffix(text->str, "# EOF\n"));
         g_assert_null(strstr(text->str, "job=\""));
-        /* The caller asked for this job by name, so that it is gone is an error. */
+        /* The caller asked for this job by its path, so it is an error that the job is gone. */
         g_assert_cmpint(openmetrics_append(&f->connection, BUS_PATH_JOB_PREFIX "/8", text), <, 0);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The reasons of a scheduler's decisions, as sentences, and as lines that fit narrow and wide screens. */
+/* Tests how the reasons of a scheduler's decisions are shown: as sentences, and as lines that fit narrow and
+ * wide screens. */
 #include <glib.h>
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The engine for Slurm with stand-ins for its commands: scripts that note their arguments, and answer as
- * files beside them say. */
+/* Tests the engine for Slurm. Scripts stand in for Slurm's commands. They note their arguments, and answer
+ * as the files beside them say. */
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <string.h>

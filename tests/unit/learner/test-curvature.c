@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The statistics of curvature and noise: none unless asked for, the same with any number of threads, and
- * without effect on the policy. */
+/* Tests the statistics of curvature and noise. They are measured only if the job asks for them, are the same
+ * with any number of threads, and have no effect on the policy. */
 #include "tests/unit/learner-fixture.h"
 
 #include "learner/curvature/curvature.h"
@@ -253,8 +253,8 @@ static void test_direct(void) {
         direct("NoiseScale=yes\nLearningRate=0\nNoiseActors=2", 2);
 }
 
-/* The noise scale of a round of one actor. Its rows are put in order, environment by environment and each by
- * time, and are cut into eight parts that take the place of actors. */
+/* Tests the noise scale of a round of one actor. Its rows are sorted by environment and then by time, and
+ * are cut into eight parts, which take the place of actors. */
 static void test_alone(void) {
         g_autofree uint32_t *order = NULL;
         Bed bed = {};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* DQN: the replay store gives back the steps that went in; targets of double Q-learning; the gradient of
- * Huber's loss; the number of gradient steps, and the chance of a random action. */
+/* Tests DQN: the steps that come back from the replay store, the targets of double Q-learning, the gradient
+ * of Huber's loss, the number of gradient steps, and the chance of a random action. */
 #include "tests/unit/gradient-reference.h"
 
 enum { STEPS = 8, ENVS = 3 };

@@ -21,7 +21,7 @@ typedef struct Bench {
         double sums[1];
 } Bench;
 
-/* The last rows only fill up the shard. */
+/* Draws the terms of REAL rows. The rows after them only fill up the shard: their weight is 0. */
 static void bench_fill(Bench *bench) {
         g_autoptr(GRand) rand = g_rand_new_with_seed(1);
 

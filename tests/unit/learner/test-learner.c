@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The program itself, started as the invoker starts it: descriptors at their numbers, orders through the
- * worker page. It must come to the policy of a learner in the test's own process. */
+/* Tests the learner's program. It is started as the invoker starts it: its descriptors have their fixed
+ * numbers, and orders come through the worker page. It must compute the same policy as a learner in the
+ * test's own process. */
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>

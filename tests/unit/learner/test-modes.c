@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A bandit whose recorded actions lie near four places. Policies that make actions from noise go to each
- * place about as often as the records do. A normal distribution has only one mean, and does not. */
+/* Tests policies on a bandit whose recorded actions lie near four places. Policies that make actions from
+ * noise must choose each place about as often as the records do. A normal distribution cannot, since it has
+ * only one mean. */
 #include <glib.h>
 #include <math.h>
 
@@ -79,7 +80,8 @@ static void sample(const Bed *bed, double ret[MODES]) {
         (void) forward_free(forward);
 }
 
-/* 4,096 gradient steps on recorded actions. */
+/* Trains a policy by 4,096 gradient steps on recorded actions. ret: the share of its samples near each
+ * mode. */
 static void learn(const char *algorithm, double ret[MODES]) {
         g_autofree char *sections = g_strdup_printf("Algorithm=%s\n" SECTIONS "%s", algorithm,
                         g_str_equal(algorithm, "bc") ? "" : "Eta=0.1\nTau=0.05\n");

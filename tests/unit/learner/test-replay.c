@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The replay store with actions that are numbers: each action comes back with the step in which it was
- * taken, whatever the number of its elements. tests/unit/learner/test-dqn.c tests the windows. */
+/* Tests the replay store with actions that are numbers. Each action must come back with the step in which it
+ * was taken, for any number of elements. tests/unit/learner/test-dqn.c tests the windows. */
 #include "learner/store/replay.h"
 #include "lib/algorithm-traits.h"
 #include "tests/unit/learner-fixture.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policies whose actions lie within bounds. tests/unit/lib/test-forward.c has the other kinds. */
+/* Tests policies whose actions lie within bounds. tests/unit/lib/test-forward.c tests the other kinds. */
 #include <glib.h>
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The networks of an algorithm follow from its row: which sets of parameters there are, and their names. */
+/* Tests which sets of parameters an algorithm has by its row, and their names. */
 #include <glib.h>
 #include <string.h>
 

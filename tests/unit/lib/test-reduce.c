@@ -51,7 +51,7 @@ static void test_layout(void) {
         }
 }
 
-/* No learner is ahead by more than the barrier allows. */
+/* Acts as one learner. Counts the learners that are in another generation between two barriers. */
 static void *member_main(void *arg) {
         Member *member = arg;
         Meeting *m = member->meeting;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which jobs may have nodes of a cluster: actors there choose their actions themselves and see no file of
- * this host. */
+/* Tests which jobs may have nodes of a cluster. Actors on a node choose their actions themselves, and see no
+ * file of this host. */
 #include <errno.h>
 #include <glib.h>
 #include <string.h>
