@@ -45,7 +45,7 @@ typedef struct Host {
         void *sample, *observation; /* in an evaluation: the action as drawn, and the observation */
         Regulation regulation;      /* for a job with a controller or an envelope */
         bool regulated;
-        RegulationCounts counts; /* in an evaluation's episode */
+        RegulationCounts counts; /* of the episode that an evaluation plays */
         void *before;            /* the observation before a step of that episode */
         /* [agents][n_own]: the environment's own observations; NULL: observations have no other part */
         float *own;

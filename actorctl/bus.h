@@ -18,7 +18,7 @@ typedef struct Connection {
         Relay *relay; /* passes on the standard error of the daemon and its children */
         char *state_directory;
         bool temporary; /* the state directory is removed with the connection */
-        bool numbered;  /* of a new run; closing the connection prunes old runs */
+        bool numbered;  /* the state is kept as a numbered run; closing the connection removes old runs */
 } Connection;
 
 /* Connects to a running daemon, or one that the bus can start. 0; or a negative errno, with a message. */

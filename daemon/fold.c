@@ -113,7 +113,7 @@ void fold_start(Manager *manager) {
         assert(manager);
 
         ledger_on_written(manager->context.ledger, on_written, manager);
-        /* An earlier daemon may have left a write-ahead file. */
+        /* An earlier daemon may have left a write-ahead file, so the timer starts as after a commit. */
         on_written(manager);
 }
 

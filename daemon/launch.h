@@ -17,8 +17,8 @@ typedef struct LaunchRequest {
         int fds[_LAUNCH_FD_FIXED + LAUNCH_MOUNTS_MAX]; /* the caller's */
 } LaunchRequest;
 
-/* The function that is called takes the invoker's pidfd (-EBADF: there is none), and frees the launch, which
- * is over. */
+/* Called once, at the end of the launch. The function owns pid_fd, the invoker's pidfd (-EBADF: there is
+ * none), and frees the LaunchCall. */
 typedef void (*launch_answered_t)(const LaunchAnswer *answer, int pid_fd, void *userdata);
 
 /* Starts a launch. socket_path NULL: starts the spawner beside this program. */

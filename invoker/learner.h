@@ -23,7 +23,7 @@ struct Learners {
         /* each learner's metered time beyond the slowest_nsec of its updates so far */
         uint64_t credit_nsec[LEARNERS_MAX];
         uint64_t slowest_nsec[LEARNERS_MAX]; /* as the learner reports it (Answer), not yet checked */
-        /* the longest time that an order took on this host; for LEARN per rollout */
+        /* the longest time of each kind of order on this host; for LEARN, the time per rollout */
         uint64_t longest_nsec[_ORDER_KIND_MAX];
 
         uint64_t acting_nsec; /* CPU time of a learner that also acts, as far as no record has it yet */
@@ -41,8 +41,8 @@ int learner_start(Learners *learners);
 void learner_order(Learners *learners, uint32_t kind, uint32_t actor);
 void learner_order_checkpoint(Learners *learners, bool last); /* last: no checkpoint follows */
 void learner_stop_serving(Learners *learners);
-/* Moves the deadline of a learner that still looks at its actors, or that has ended the rollouts and is
- * learning. */
+/* Moves the deadline of a learner that still looks for its actors' requests, or that has ended the rollouts
+ * and is learning. */
 void learner_look(Learners *learners, uint64_t now);
 /* Whether a late actor is waiting for the learner; then the actor's deadline is moved. */
 bool learner_excuses(Learners *learners, Worker *actor, uint64_t now);
@@ -68,11 +68,11 @@ bool fused_learns(const Learners *learners);
 uint64_t fused_learning_nsec(const Learners *learners);
 /* Call this when the job ends: returns whether it is too late to keep the learner from learning. */
 bool fused_forbid_learning(Learners *learners);
-/* Divides the use of the threads among the actors whose rollouts they made. */
+/* Divides the CPU time of the learner's threads among the actors whose rollouts they made. */
 void fused_answered(Learners *learners, Round *round);
 /* Takes one actor's rollout. FAULT_NONE, or why its attempt failed. */
 uint32_t fused_take(Learners *learners, Round *round, uint32_t actor, int32_t *ret_detail);
 uint64_t fused_timeout_nsec(const Placement *place, const Round *round);
-/* Writes the use of the actors' invocations into their records. */
+/* Notes the CPU time and the peak memory of each actor's invocation, for its record. */
 void fused_meter(Learners *learners, Round *round);
 void fused_done(Learners *learners); /* call it when the process has ended */

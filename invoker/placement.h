@@ -56,7 +56,7 @@ typedef struct Placement {
         const void *dataset;                 /* the file's bytes, which only actors read */
         uint64_t dataset_bytes;
         const char *plugin_path; /* a plugin's path inside the sandbox */
-        FusedRun run_acting;     /* the entry of a learner that also acts */
+        FusedRun run_acting;     /* the function that a learner runs if it also acts */
         Sandbox *actor_sandbox, *learner_sandbox, *relay_sandbox;
         Cgroup cgroup;
         int proc_fd;

@@ -82,8 +82,9 @@ typedef struct Progress {
         uint64_t round_nsec;          /* when the round began */
         uint64_t update_nsec;         /* when its first TAKE was ordered */
         uint64_t emulated_round_nsec; /* the last round's duration */
-        uint64_t waited_nsec;         /* the part in which its rollouts waited for nodes */
-        uint64_t emulated_nsec;       /* the sum over this invoker's rounds, on the emulated clock */
+        /* the part of emulated_round_nsec in which the rollouts waited for nodes */
+        uint64_t waited_nsec;
+        uint64_t emulated_nsec; /* the sum over this invoker's rounds, on the emulated clock */
 
         Evaluation evaluation;
         Checkpoints checkpoints;

@@ -2,8 +2,8 @@
 /* A worker signals an eventfd, its bell, when it has answered. A storm is a bell that rings without an
  * answer. Each ring wakes this process, and a plugin can ring as fast as it can write. So if a bell rings
  * several times within one order without an answer, it is muted. Until the order is answered, the invoker
- * looks at the worker by a timer instead. The next order unmutes the bell. The actor, and not control, is
- * charged for the CPU time of false rings and looks. */
+ * looks at the worker by a timer instead. The next order unmutes the bell. The CPU time of false rings and
+ * looks is charged to the actor, although the invoker spends it. */
 #include "invoker/pool.h"
 #include "invoker/report.h"
 #include "lib/boottime.h"

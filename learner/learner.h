@@ -26,10 +26,11 @@ typedef struct LearnerContext { /* exists when the program starts, and outlives 
         void *policy;          /* the policy segment, mapped for writing */
         void *const *segments; /* [actors] */
         int state_fd, checkpoint_fd;
-        uint32_t learner, n_learners; /* this learner's number; how many learners (0: 1) */
+        uint32_t learner, n_learners; /* this learner's number; how many learners there are (0 means 1) */
         uint32_t n_updaters;          /* how many of these, from the first on, update parameters */
         void *reduce;                 /* memory that several learners share (lib/reduce.h) */
-        int asks_fd;                  /* 0: actors act by themselves */
+        /* an epoll of the actors' requests for actions; 0: actors act by themselves */
+        int asks_fd;
 } LearnerContext;
 
 typedef struct Learner {

@@ -276,7 +276,8 @@ static inline Exchange *segment_exchange(void *segment, const SegmentLayout *l) 
  * forged the column, only frames of this slot are read. */
 void segment_stack_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row,
                 void *ret_observation);
-/* The observation after the truncated step of that row; last observation number i has its newest frame. */
+/* The observation after the step of this row, which truncated the episode. Its newest frame is the segment's
+ * last observation number i. */
 void segment_final_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row, uint64_t i,
                 void *ret_observation);
 

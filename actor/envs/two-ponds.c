@@ -56,7 +56,8 @@
 #define INFILTRATION_MIN   0.5
 #define INFILTRATION_DECAY 4.0 /* 1/h */
 #define SCALE_MAX          10.0
-#define WATER_MAX          1e9 /* the most m or m3 in a restored store; the whole storm has less */
+/* no number of a snapshot is larger; the whole storm has less water (m, m3) */
+#define WATER_MAX 1e9
 
 enum { N_PONDS = 2, N_RAIN_HOURS = 10, N_OBSERVATION = N_PONDS + 3 };
 enum {

@@ -177,7 +177,8 @@ static void evaluate(
                 .cold_sec = quantile(cold, n_cold, 0.5),
                 .n_rounds = rounds->n + starts->n,
         };
-        /* If all actors are in one process, or in the learner's, no actor starts later. */
+        /* If the actors share one process, or run in the learner's, an added actor starts no process: there
+         * was no cold start to measure. */
         if (!(ret->cold_sec > 0))
                 ret->cold_sec = NAN;
         ret->warm_sec = fmax(quantile(invocation, n_starts, 0.5) -

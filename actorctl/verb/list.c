@@ -28,8 +28,8 @@ static int count_remembered(Connection *connection, uint64_t *ret) {
         return 0;
 }
 
-/* Finds the jobs that `actorctl list` shows without options: all that have not ended, and KeepJobs= others.
- * A job that ends between the two calls is in both answers. */
+/* Finds the jobs that `actorctl list` shows without options: all that have not ended, and the ended ones
+ * that the daemon remembers (KeepJobs=). A job that ends between the two calls is in both answers. */
 static int remembered(Connection *connection, GArray *rows) {
         JobChoice live = { .states = "queued,frozen,starting,running,ending" },
                   ended = { .states = "ended" };

@@ -4,6 +4,6 @@
 
 #include "actorctl/bus.h"
 
-/* `called`: the job's name for people. STATUS_OK; or another status, with a message. */
+/* Prints the table. `called`: the job's name for people. STATUS_OK; or another status, with a message. */
 ExitStatus bill_ways_print(
                 const Options *options, Connection *connection, const char *path, const char *called);

@@ -3,13 +3,16 @@
  * from the paper.
  *
  * R is curvature_ratio_loss() (learner/curvature/curvature.h) of the whole loss: the objective's negative
- * and the value's part. So a high R means more actors. In round k, counted from 1, R d^k enters the window,
- * and the score is (R d^k - Rmin) / (Rmax - Rmin). Then R itself enters the window as well. These are two
- * values for each round, so Window=6 holds three rounds. The first score is 1. The next round has
- * int(clip(Imax score, floor, Imax)) actors with floor = clip(Imax d^(k k), Imin, Imax). In the published
- * code the floor is 64 d^(k k), between 8 and 64. The first round has 16 actors. If all values are equal,
- * the published code divides by zero; here the score is 0. The score is also 0 for an R that is not finite,
- * which never enters the window. */
+ * and the value's part. So a high R means more actors. d is Decay=. Imin and Imax are the fewest and the
+ * most actors that the job may have. The window has the newest Window= values; Rmin and Rmax are its
+ * extremes.
+ *
+ * In round k, counted from 1, R d^k enters the window, and the score is (R d^k - Rmin) / (Rmax - Rmin). Then
+ * R itself enters the window as well. So each round adds two values, and Window=6 holds three rounds. The
+ * first score is 1. The next round has int(clip(Imax score, floor, Imax)) actors with floor = clip(Imax
+ * d^(k^2), Imin, Imax). In the published code the floor is 64 d^(k^2), between 8 and 64. The first round has 16
+ * actors. If all values are equal, the published code divides by zero; here the score is 0. The score is
+ * also 0 for an R that is not finite, which never enters the window. */
 #include <math.h>
 #include <string.h>
 

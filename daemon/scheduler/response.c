@@ -5,19 +5,21 @@
 #include <math.h>
 
 #define LOCAL       8u
-#define CANDIDATES  21 /* the middle one is b by theory */
+#define CANDIDATES  21 /* candidates for b (response.h); the middle one is b by theory */
 #define MIDDLE      10
-#define LEAST       0.125 /* the lowest value of the middle candidate */
+#define LEAST       0.125 /* the middle candidate is at least this */
 #define MISFIT_MOST 4.0   /* the most misfit of one change, so that it cannot outweigh all others */
 #define PLAUSIBLE   1.0   /* a candidate may be true if its misfit exceeds the best by at most this */
 #define CHANGE_MOST 1000.0
 
-/* How much to trust each law of auto.c (noise, sharp), and its b, before rounds are compared. */
+/* The errors that response_fit() expects with each law (noise, sharp). The larger they are, the less it
+ * counts that a candidate for b disagrees with the rounds or with theory. */
 static const struct Errors {
-        double round;       /* the squared relative error of the progress of one round */
-        double drift;       /* the squared relative error from the change of training between two stays */
-        double theory;      /* by how many doublings theory is usually wrong about b */
-        double theory_most; /* the most misfit for a distance from theory's b, which may be quite wrong */
+        double round; /* the squared relative error of the progress of one round */
+        /* the squared relative error from one stay to the next, since training changes */
+        double drift;
+        double theory;      /* by how many doublings the b of theory is usually wrong */
+        double theory_most; /* the most misfit for a distance from the b of theory */
 } errors_noise = { 0.3, 0.1, 2, 2.5 }, errors_sharp = { 0.5, 0.2, 1.5, INFINITY };
 
 static const struct Errors *errors_of(Law law) {

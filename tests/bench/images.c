@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The cost of images: frames through the forward pass of an actor, one at a time and as many as it has
- * environments, and rows through a learner's passes, for the networks of papers. Beside it stands the
- * speed of one large product of matrices on this core. */
+/* Measures images through the networks of papers: frames through an actor's forward pass, one at a time and
+ * as many as the actor has environments, and rows through a learner's passes. One large product of matrices
+ * on this core is measured for comparison. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Trains a policy of `shares` in one process, and plays its episodes with any number of jobs
- * (tests/bench/plays.h has the command line). What the jobs got of the host is computed from the states
- * before and after each step, of which an episode's own metrics know only two sums.
+ * (tests/bench/plays.h has the command line). An episode's own metrics have only two sums, so this program
+ * computes each job's part of the host from the states before and after each step.
  *
  * A play named rule-... follows a rule instead of the policy: a job moves up while its pace is above 0.45,
  * and else down, as the environment's own neighbours do. In a play named equal-... all weights stay 100.
- * Job.Seed= of a play is that of its episodes: two plays with one seed begin with the same jobs.
+ * Job.Seed= of a play is the seed of its episodes: two plays with one seed begin with the same jobs.
  *
  * Episodes are summed up in blocks of BLOCK, a line for each. `work`: core-steps done in a step. `met` and
- * `missed`: deadlines. `jain`: the mean over episodes of Jain's index of x = the job's work done / (the
- * steps it was there, times the CPUs it could use), over all jobs of the episode. `hurried` and `patient`:
- * the mean of x over the block's jobs with a deadline, and without one.
- */
+ * `missed`: deadlines. x is a job's work done / (the steps it was there, times the CPUs it could use).
+ * `jain`: Jain's index of x over all jobs of an episode, as the mean over episodes. `hurried` and `patient`:
+ * the mean of x over the block's jobs with a deadline, and without one. */
 #include <math.h>
 
 #include "include/environments.h"
@@ -34,9 +33,10 @@ static struct {
         float observation[SHARES_JOBS_MAX * SHARES_N_FEATURES];
         /* x is the work that a job did, divided by the work that it can do alone in that time. */
         double work, met, missed, jain; /* sums over the block */
-        double n_of[2], sum_of[2];      /* over the block: jobs without and with a deadline, their x */
-        double n, sum, squares;         /* over the episode: jobs, x and x^2 */
-        double n_finished, n_missed;    /* the episode's own metrics */
+        /* over the block, for jobs without a deadline and with one: their number and the sum of x */
+        double n_of[2], sum_of[2];
+        double n, sum, squares;      /* over the episode: jobs, x and x^2 */
+        double n_finished, n_missed; /* the episode's own metrics */
 } play;
 
 /* Keeps the observation and the state before a step, to compare them with the state after it. */

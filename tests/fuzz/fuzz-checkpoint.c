@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tries any bytes as a checkpoint. It is refused, or read without a read beyond the file. The tensors that
- * are read are those of the seeds. The job's text in the metadata and the policy are read, too, as `actorctl
- * show` and `actorctl eval` do. */
+/* Tries any bytes as a checkpoint. They are refused, or read without a read beyond their end. The tensors
+ * that are tried are those of the fuzzer's seed files. The job's text in the metadata and the policy are
+ * read, too, as `actorctl show` and `actorctl eval` do. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>

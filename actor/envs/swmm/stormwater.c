@@ -21,7 +21,7 @@ enum { STORMS_RANDOM, STORMS_HELD_OUT, STORMS_PUBLISHED };
 enum { CONTROLLER_AGENT, CONTROLLER_PASSIVE, CONTROLLER_RULES };
 enum { ACTIONS_OPENINGS, ACTIONS_FINE, ACTIONS_CENTRED };
 
-/* The content of a snapshot. It is stored up to the openings of the task's last step. */
+/* The content of a snapshot. A snapshot is cut off after the openings of its task's last step. */
 typedef struct Episode {
         Storm storm;
         uint32_t n_steps, reserved;

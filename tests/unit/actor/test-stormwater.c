@@ -26,7 +26,8 @@ static void test_held_out(void) {
                 storm_held_out(&theta_task.family, k, &other);
                 g_assert_cmpmem(&storm, sizeof(storm), &other, sizeof(other));
         }
-        /* By hand: the weights of hours 1 and 2 of storm 1 are 0.5 + frac(11 phi) and 0.5 + frac(12 phi). */
+        /* By hand, with phi = 0.618...: the weights of hours 1 and 2 of storm 1 are 0.5 + frac(11 phi) and
+         * 0.5 + frac(12 phi). */
         storm_held_out(&theta_task.family, 1, &storm);
         assert_near(storm.rain[1] / storm.rain[2], 1.2 * 1.2983738762488439 / (2.3 * 0.9164078649987388),
                         1e-12);
@@ -282,7 +283,7 @@ static void test_broken(void) {
         g_assert_true(g_file_set_contents(library, "\177ELF", 4, NULL));
         refuse_reset(&theta_env, directory, -ENOEXEC);
 
-        /* A library, but not the one of SWMM. */
+        /* This library is not SWMM's. */
         if (g_file_get_contents(real, &whole, &n_whole, NULL)) {
                 g_assert_cmpint(g_unlink(library), ==, 0);
                 g_assert_true(g_file_set_contents(library, whole, (gssize) n_whole, NULL));
@@ -357,7 +358,8 @@ static void test_hostile_snapshot(void) {
         memcpy(env->snapshot + sizeof(Storm), &n_steps, sizeof(n_steps));
         g_assert_cmpint(env->abi->restore(env->instance, env->snapshot), ==, -EINVAL);
         memset(env->snapshot, 0, env->spec.snapshot_bytes);
-        memset(env->snapshot + sizeof(Storm) + 8, 0x3f, 4); /* an opening of a step that was not taken */
+        /* an opening for step 0, though no step was made */
+        memset(env->snapshot + sizeof(Storm) + 8, 0x3f, 4);
         g_assert_cmpint(env->abi->restore(env->instance, env->snapshot), ==, -EINVAL);
 }
 

@@ -312,7 +312,7 @@ static void test_hangs_at_start(void) {
         close_fixture(&f);
 }
 
-/* A message is received only when a process for it can be started. */
+/* While no keeper's process can be started, a message stays unread in the socket. */
 static int without_processes(void) {
         _cleanup_close_ int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         struct rlimit processes;

@@ -171,8 +171,8 @@ static char *shape_of(Ledger *ledger) {
         return g_string_free(shape, FALSE);
 }
 
-/* A new ledger has the same tables as one that was upgraded step by step. It is made in a file beside, so an
- * unfinished file never has the ledger's name. */
+/* A new ledger has the same tables as one that was upgraded step by step. It is made under another name
+ * first, so an unfinished file never has the ledger's name. */
 static void test_new_file(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-ledger-XXXXXX", NULL),
                         *path = older_file(directory, "ledger-1.sql"), *upgraded = NULL, *created = NULL,

@@ -400,7 +400,7 @@ static void test_far(void) {
         assert_good(settle(settings, 30 * ROWS, 1, 0.25), hypot(usual, 30), 1, 2 * 0.25 + 1);
         settings.time_price = 0;
         g_assert_cmpuint(settle(settings, 0, 1, 0.25), ==, 1);
-        /* The sharp law lets four actors get twice as far as one; this is further. */
+        /* By the sharp law, four actors get twice as far as one. The factor 2.1 asks for more. */
         furthest = 2.1 * limit;
         g_assert_cmpuint(settle(four, 0, 1, 0.25), ==, 4);
         truth = usual;

@@ -210,7 +210,8 @@ static void test_scales(void) {
         policy = policy_of(&h);
         traders[0].policy = traders[1].policy = policy;
         trade(traders, 2, 2);
-        g_assert_cmpint(traders[0].last, ==, SHARES_UP); /* (0.25 - 0.1) 10 is above 0.5 */
+        /* the pace is 0.25, so the input is (0.25 - 0.1) 10, above 0.5 */
+        g_assert_cmpint(traders[0].last, ==, SHARES_UP);
         g_assert_cmpint(traders[1].last, ==, SHARES_DOWN);
         trade_policy_free(policy);
 }
@@ -244,7 +245,7 @@ static void test_weights_bounds(void) {
         trade_weights(traders, 2, weights);
         g_assert_cmpuint(weights[0], ==, 175);
         g_assert_cmpuint(weights[1], ==, 25);
-        for (int i = 0; i < 10; i++) /* one that is late among nine that sleep */
+        for (int i = 0; i < 10; i++) /* one job bids the most, and nine bid the least */
                 many[i] = bidder(0, i == 0 ? SHARES_WEIGHT_MAX : SHARES_WEIGHT_MIN, 1);
         trade_weights(many, 10, weights);
         g_assert_cmpuint(weights[0], ==, 400);
@@ -269,8 +270,8 @@ static void test_weights_users(void) {
         g_assert_cmpuint(weights[3], ==, 100);
 }
 
-/* A small move of a bid changes no weight. A large one changes all weights of that user's jobs, so that
- * their mean stays. */
+/* If bids change little, no weight changes. If one weight would change by 5 % or more, all weights of the
+ * user's jobs change, so that their mean stays. */
 static void test_weights_move(void) {
         Trader traders[] = { bidder(0, 310, 1), bidder(0, 300, 1), bidder(0, 200, 1), bidder(5, 103, 1),
                 bidder(5, 100, 1) };
@@ -440,8 +441,8 @@ static void test_refuses(void) {
         }
 }
 
-/* Truncated and damaged files are refused, and also things that are not regular files, without a wait for
- * them. */
+/* Truncated and damaged files are refused. So are a pipe and a directory, and the daemon does not wait for
+ * the pipe. */
 static void test_refuses_files(void) {
         g_autofree char *bytes = NULL;
         Hand h = hand_new(0);

@@ -113,7 +113,7 @@ static double check_episode(const Record *r, uint64_t round, unsigned n_episodes
  * closes and before a checkpoint is written. */
 static void check_rounds(const Job *job, uint64_t every, unsigned n_episodes, uint32_t n_evaluators,
                 bool beside, double ret_means[11]) {
-        const Record *open = NULL; /* closed, and still to be completed */
+        const Record *open = NULL; /* a round that has closed without the mean of its evaluation */
         uint64_t round = 1;
         double sum = 0;
         unsigned n = 0;

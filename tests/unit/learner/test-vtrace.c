@@ -132,7 +132,7 @@ static void test_on_policy(void) {
         }
 }
 
-/* Any finite probabilities give finite results, as they come from actors. */
+/* Log-probabilities come from actors. Any finite ones give finite results. */
 static void test_hostile(void) {
         g_autoptr(GRand) rand = g_rand_new_with_seed(7);
         float advantage[ROWS], target[ROWS];

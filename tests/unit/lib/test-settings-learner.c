@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Values of [Learner], and of the rounds that it learns from, that contradict each other are refused with
- * the figures; those at the limit are taken. */
+/* Values of [Learner] that contradict each other, or the rounds that it learns from, are refused with the
+ * figures. Values at the limit are accepted. */
 #include <errno.h>
 #include <string.h>
 

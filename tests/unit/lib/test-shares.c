@@ -116,7 +116,8 @@ static void test_smooth(void) {
 
         g_assert_cmpfloat(speed, ==, 2);
         for (int i = 0; i < 100; i++)
-                speed = shares_smooth(speed, i % 2 ? 0 : 8); /* rounds end in some steps only */
+                /* only every second step sees the end of a round */
+                speed = shares_smooth(speed, i % 2 ? 0 : 8);
         g_assert_cmpfloat(speed, >, 3);
         g_assert_cmpfloat(speed, <, 5);
 }
