@@ -311,8 +311,7 @@ static int busy(sd_bus_error *error, const char *what) {
         return sd_bus_error_setf(error, BUS_ERROR(Busy), "actord is busy: %s. Try again in a moment.", what);
 }
 
-/* The first call that has waited too long; NULL: none. *ret_usec: when this happens next, if a call
- * waits. */
+/* The first call that has waited too long; NULL: none. *ret_usec: when the next call will be overdue. */
 static LineCall *overdue(Line *line, uint64_t now, uint64_t *ret_usec) {
         *ret_usec = UINT64_MAX;
         for (GList *l = line->calls.head; l; l = l->next) {

@@ -203,7 +203,7 @@ static Trader trader_of(Job *job, double cores) {
 }
 
 /* Reads what a turn needs to know of a job: its weight, its policy unless no other job trades, and its first
- * bid. Returns whether all is there. */
+ * bid. Returns whether the job can trade in this turn. */
 static bool prepare(Job *job, bool alone) {
         if (!may_trade(job) || job->state != JOB_RUNNING)
                 return false;

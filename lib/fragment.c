@@ -287,7 +287,8 @@ uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings)
         return n_act > n_learn ? n_act : n_learn;
 }
 
-/* Whether a host is part of this side. "the learner" is also one of "the learners", and does its share. */
+/* Whether a process of the kind `side` is one of the processes of `host`: the first learner is also one of
+ * HOST_LEARNERS. */
 static bool host_includes(uint32_t host, uint32_t side) {
         return host == side || (host == HOST_LEARNERS && side == HOST_LEARNER);
 }

@@ -27,7 +27,7 @@ static uint64_t batch_rows(const JobSettings *settings, const SegmentLayout *l) 
 }
 
 /* How many parameters the largest network with a gradient has. Each learner keeps its own copy of all
- * networks but the policy; the gradients of all are summed like the policy's. */
+ * networks but the policy. The learners add up the gradients of all networks, as those of the policy. */
 static uint64_t gradient_numbers(const JobSettings *settings, const Network *policy) {
         const AlgorithmRow *row = algorithm_row(settings->algorithm);
         uint64_t most = policy->n_parameters;

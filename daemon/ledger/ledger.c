@@ -71,9 +71,8 @@ static bool has_wal(const char *path) {
         return asprintf(&name, "%s-wal", path) >= 0 && stat(name, &st) >= 0 && st.st_size > 0;
 }
 
-/* Whether the last daemon was killed: a WAL or a mark that was left behind means so. Only then the whole
- * file is checked, which takes time. The mark is in the lock file. On a full disk, the lock file may be
- * missing. */
+/* Whether the last daemon was killed: then it left a WAL or a mark. Only in this case is the whole file
+ * checked, which takes time. The mark is in the lock file. On a full disk, the lock file may be missing. */
 static bool left_behind(const char *path, int lock_fd) {
         struct stat st;
 

@@ -10,8 +10,8 @@
  * In round k, counted from 1, R d^k enters the window, and the score is (R d^k - Rmin) / (Rmax - Rmin). Then
  * R itself enters the window as well. So each round adds two values, and Window=6 holds three rounds. The
  * first score is 1. The next round has int(clip(Imax score, floor, Imax)) actors with floor = clip(Imax
- * d^(k^2), Imin, Imax). In the published code the floor is 64 d^(k^2), between 8 and 64. The first round has 16
- * actors. If all values are equal, the published code divides by zero; here the score is 0. The score is
+ * d^(k^2), Imin, Imax). In the published code the floor is 64 d^(k^2), between 8 and 64. The first round has
+ * 16 actors. If all values are equal, the published code divides by zero; here the score is 0. The score is
  * also 0 for an R that is not finite, which never enters the window. */
 #include <math.h>
 #include <string.h>

@@ -38,7 +38,7 @@ typedef struct DatasetEpisode {
  * k is row i + k. All numbers are inside the environment's spaces. */
 typedef struct Dataset {
         uint64_t n_episodes, n_steps;
-        uint64_t *first;     /* [n_episodes + 1]: the number of steps before each */
+        uint64_t *first;     /* [n_episodes + 1]: the number of steps before each episode */
         float *observations; /* [n_steps + n_episodes][numbers of an observation] */
         float *actions;      /* [n_steps][numbers of an action] */
         double *rewards;     /* [n_steps] */

@@ -202,8 +202,8 @@ static void test_scaled(void) {
         text[n] = 0;
         g_assert_cmpstr(text, ==, RAIN_BEFORE "A 0:05 1\nA 0:10 3\n\nA 1:00 1\n" RAIN_AFTER);
 
-        /* Refused are other entries than expected, the rain of another task, an entry after the storm's end,
-         * and a text that is too long. */
+        /* These are refused: other entries than expected, the rain of another task, an entry after the
+         * storm's end, and a text that is too long. */
         g_assert_cmpint(drainage_scale(&another, RAIN_TEXT, &family, &storm, text), ==, -EINVAL);
         g_assert_cmpint(drainage_scale(&drainage, RAIN_TEXT, &theta_task.family, &storm, text), ==, -EINVAL);
         g_assert_cmpint(drainage_scale(&drainage, "[TIMESERIES]\nA 10:00:00 1\n", &family, &storm, text), ==,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A plugin's file on its way to a node: it arrives as it was measured, in memory that cannot change, or the
- * node has none. */
+/* Sends a plugin's file to a node. The node gets exactly the bytes whose digest the head has measured, in
+ * memory that cannot change, or no file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>

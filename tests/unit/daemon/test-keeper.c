@@ -76,7 +76,7 @@ static bool is_same(int a, int b) {
 }
 
 /* A token is another descriptor, by which the caller's descriptor can be fetched. Sealed memory gets no
- * token: it is passed on itself. */
+ * token: its own descriptor is passed on. */
 static void test_served(void) {
         _cleanup_close_ int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC), fetched = -EBADF;
         _cleanup_close_ int sealed = memfd_make_sealed("text", "abc", 3), open_memory = memfd_make("m", 8);

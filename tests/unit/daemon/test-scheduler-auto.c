@@ -239,7 +239,7 @@ static void test_equation(void) {
         other.memory_max_bytes *= 4;
         other.learner_memory_max_bytes *= 4;
         g_assert_cmpuint(settle(other, 100 * ROWS, 1, 0.25), ==, n);
-        /* Cheap actors are added. */
+        /* auto adds cheap actors. */
         other.memory_max_bytes = settings.memory_max_bytes / 100;
         other.learner_memory_max_bytes = settings.learner_memory_max_bytes;
         assert_good(settle(other, 100 * ROWS, 1, 0.01), 100, 1, 2 * 0.01 + 0.01);

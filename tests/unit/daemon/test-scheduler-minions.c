@@ -10,7 +10,7 @@
 #include "lib/minions.h"
 #include "lib/settings/settings.h"
 
-enum { N_CHOICES = 7, N_ROUNDS = 60 }; /* odd, so that File has no hole at its end */
+enum { N_CHOICES = 7, N_ROUNDS = 60 }; /* N_CHOICES is odd, so that File has no padding at its end */
 
 typedef struct File {
         MinionsModel model;

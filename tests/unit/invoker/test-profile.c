@@ -16,7 +16,8 @@ static uint64_t sum_of(const uint64_t nsec[_PROFILE_PART_MAX]) {
         return sum;
 }
 
-/* Two actors beside each other, each 1,000 ns from order to answer, while the invoker slept for 1,200. */
+/* Two actors work at the same time, each for 1,000 ns from order to answer, while the invoker sleeps for
+ * 1,200 ns. */
 static void test_divide(void) {
         ProfileSums sums = {
                 .n_rounds = 1,
