@@ -12,12 +12,12 @@
 #include "lib/regulation.h"
 
 /* An instance of the environment. It can step any slot, since its state comes from a snapshot at each
- * invocation. If the environment is sticky, each slot has its own instance. */
+ * invocation. But an environment without snapshots (ACTORD_ENV_STICKY) has an instance for each slot. */
 typedef struct Instance {
         void *memory;
         bool initialised;
-        /* if the environment is sticky: the ordinal of the invocation that may continue this instance's
-         * episode; 0: none may */
+        /* for ACTORD_ENV_STICKY: the ordinal of the invocation that may continue this instance's episode; 0:
+         * none may */
         uint64_t next_ordinal;
 } Instance;
 

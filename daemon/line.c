@@ -34,7 +34,7 @@ typedef struct Line {
 struct Lines {
         Manager *manager;
         Line all[_LINE_MAX];
-        GHashTable *served; /* uid → time of its last turn */
+        GHashTable *served; /* uid → the number of the turn that its user had last */
         uint64_t n_turns;
         sd_bus_slot *gone_slot;
 };

@@ -156,7 +156,7 @@ static void find_policy(Job *job) {
                 turn_off(job, reason);
 }
 
-/* The time in which training should end, in seconds from the job's start, without the time that the job
+/* The time within which training should end, in seconds from the job's start, without the time that the job
  * spent back in the queue; 0: no limit. */
 static double deadline_of(const JobSettings *s) {
         uint64_t usec = settings_present(s, SETTING_Scaling_Deadline) ? s->deadline_usec : UINT64_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* How far a job has come: its phase, its round, the evaluation beside it, its newest checkpoint, and why it
- * ends. conduct.c, evaluate.c and finish.c change it; pool, learner and report read it. */
+ * ends. conduct.c, evaluate.c and finish.c change it; pool.c, learner.c and report.c read it. */
 #pragma once
 
 #include <stdbool.h>

@@ -336,8 +336,8 @@ void report_node(Reporter *reporter, const NodeNews *news) {
         report_append(reporter, &record);
 }
 
-/* Writes the last record. It has all use that is in no other record, so that the records add up to the count
- * of the cgroup. */
+/* Writes the last record. It has all resource use that no other record has, so that the records add up to
+ * the count of the cgroup. */
 void report_ended(Reporter *reporter, uint64_t spare_nsec) {
         Meter scope;
         Record record = {

@@ -309,8 +309,8 @@ static void work_together(Threads *threads) {
         phase_meter(threads, start_nsec);
 }
 
-/* The tasks of a phase are alike, and reading the clock is a system call. So each task counts as long as the
- * mean. */
+/* The tasks of a phase are alike, and reading the clock is a system call. So each task counts as the mean of
+ * all. */
 static void work_alone(Threads *threads) {
         uint64_t start_nsec = thread_cpu_nsec(), nsec;
         uint32_t n = threads->n_tasks;

@@ -197,7 +197,7 @@ const char *distribution_refuses_fused(const JobSettings *settings) {
         return NULL;
 }
 
-/* The distributions that Policy=auto may choose all learn the same policy. In none of them actors ask the
+/* The distributions that Policy=auto may choose all learn the same policy. In none of them do actors ask the
  * learner for actions: that never pays on one host, where all processors are alike. */
 uint32_t distribution_choose(const JobSettings *settings, const char **ret_why) {
         const char *why = NULL, *refusal;

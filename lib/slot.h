@@ -167,7 +167,8 @@ static inline uint64_t spec_action_numbers(const ActordEnvSpec *spec) {
 }
 
 /* pairs: environments take over each other's state (lib/pair.h). 0; -E2BIG: the segment would exceed
- * SEGMENT_BYTES_MAX; -EUSERS: envs is not a multiple of the environment's agents; -EINVAL. */
+ * SEGMENT_BYTES_MAX; -EUSERS: envs is not a multiple of the environment's agents; -EINVAL: the spec is not
+ * valid, or envs or steps is 0. */
 int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, bool pairs,
                 uint64_t carried_bytes, SegmentLayout *ret);
 int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Let x be the input of a layer, W its weights, V the part of the vector for W, s the slope of the
- * activation, and d the gradient before the activation. ' is the derivative along the vector. Then:
+ * activation, and d the gradient before the activation. `bend` is the derivative of s by y, times the
+ * gradient after the activation. ' is the derivative along the vector. Then:
  *
  *     forward:   y' = s (V x + W x')
  *     backward:  d' = s (gradient after)' + bend y',   W's part of the product = d' x + d x',
@@ -403,7 +404,7 @@ static void product_task(void *arg, uint32_t lane, uint32_t thread) {
         }
 }
 
-/* Adds the lanes of one block in a tree. */
+/* Adds up the lanes (partial sums over shards of rows) of one block of parameters, in a tree. */
 static void reduce_task(void *arg, uint32_t block, uint32_t thread) {
         const Hessian *h = arg;
         size_t first = (size_t) block * BLOCK,

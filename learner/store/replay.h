@@ -32,7 +32,8 @@ typedef struct Replay {
 
         /* one minibatch: the first step of each window that was drawn, then the observation after each */
         Batch *drawn;
-        float *discounts; /* [windows]: the factor of the value after each; 0: the episode terminated */
+        /* [windows]: the factor of the value after each window; 0: the episode terminated */
+        float *discounts;
 } Replay;
 
 int replay_new(const JobSettings *settings, const Batch *live, Replay **ret);

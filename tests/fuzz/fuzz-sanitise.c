@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Independent of lib/sanitise.c: by GLib's tables of Unicode. */
+/* Whether a character may be shown, by GLib's tables of Unicode and without lib/sanitise.c. */
 static bool may_be_shown(gunichar c) {
         switch (g_unichar_type(c)) {
         case G_UNICODE_CONTROL: return c == '\t' || c == '\n';

@@ -121,8 +121,8 @@ static void test_functions(void) {
 static void test_servers(void) {
         test_case(&(Case){ RATES, SERVERS("USD", "0", "2"), "", BESIDE_SERVERS, true, 75, 75, 15,
                         "1 big, 2 small" });
-        /* A fleet whose prices follow from the rates is compared with, also if the job itself is billed
-         * otherwise. */
+        /* With [Fleet] FromRates=1 the servers' prices follow from the sheet's rates, also for a job that is
+         * itself billed as on servers. */
         test_case(&(Case){ ALLOCATION, ALLOCATION, "[Billing]\nConvention=server\n", BESIDE_SERVERS, false,
                         90, 90, 15, "one host with places for the learner and 4 actors" });
         test_case(&(Case){ RATES, RATES, "", BESIDE_SERVERS, true, NAN, NAN, NAN, "names no servers" });

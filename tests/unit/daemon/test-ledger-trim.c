@@ -22,7 +22,7 @@ static int64_t ask(Ledger *ledger, const char *sql) {
         return sqlite3_column_int64(statement, 0);
 }
 
-/* Each third record closes a round, under a decision. */
+/* Every third record closes a round, and comes with a decision. */
 static void records_add(Ledger *ledger, uint64_t job, unsigned n) {
         for (uint64_t seq = 1; seq <= n; seq++) {
                 Record record = {
@@ -118,7 +118,8 @@ static void directory_remove(const char *directory) {
         g_assert_cmpint(g_rmdir(directory), ==, 0);
 }
 
-/* SQLite writes commits to a file beside the ledger first. This file stays small, since the disk may be. */
+/* SQLite writes commits to a file beside the ledger first. This file stays small, since the disk may be
+ * small. */
 static void test_journal(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-trim-XXXXXX", NULL),
                         *path = g_build_filename(directory, "l", NULL),

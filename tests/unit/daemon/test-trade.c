@@ -257,7 +257,7 @@ static void test_weights_bounds(void) {
         g_assert_cmpuint(weights[1], ==, 100);
 }
 
-/* Weight moves only between the jobs of one user. Their mean, weighed by the CPUs that each can use, is
+/* Weight moves only between the jobs of one user. Their mean, weighted by the CPUs that each can use, is
  * 100. */
 static void test_weights_users(void) {
         Trader traders[] = { bidder(7, 1000, 4), bidder(8, 10, 1), bidder(8, 20, 4), bidder(9, 10, 1) };
