@@ -266,7 +266,7 @@ static void complain_error(
                         g_str_has_prefix(path, BUS_PATH_JOB_PREFIX "/"))
                 complain("There is no job %s.", path + strlen(BUS_PATH_JOB_PREFIX "/"));
         else if (sd_bus_error_has_name(error, BUS_ERROR(BadJobFile)))
-                /* these messages begin with the file's name */
+                /* a message of BadJobFile begins with the file's name */
                 complain_bare(error->message);
         else if (connection_lost(r) && connection->pid > 0) {
                 g_autofree char *fate = private_daemon_fate(connection->pid);

@@ -48,7 +48,7 @@ int connection_send(Connection *connection, sd_bus_message *message, sd_bus_mess
 /* The index of the column of this name in an answer; -EBADMSG: it has no such column. */
 int bus_column(char *const *names, const char *name);
 
-/* Whether a call failed because the other end is gone. */
+/* Whether a call failed because the connection is lost: the daemon, or the bus, is gone. */
 bool connection_lost(int r);
 
 /* Turns "7" into the path of job 7. -EINVAL, with a message. */

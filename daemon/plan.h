@@ -35,10 +35,10 @@ int plan_link_send(PlanLink *link, const Plan *plan);
 /* Continues reading after this record. */
 void plan_link_seek(PlanLink *link, uint64_t seq);
 uint64_t plan_link_position(const PlanLink *link);
-/* The number of records in the spool that were not read yet. */
+/* The number of records in the spool that have not been read. */
 uint64_t plan_link_unread(const PlanLink *link);
 
 /* Reads the next record of the spool. 1: *ret has it; 0: there is none yet; -EBADMSG: the bytes are not a
- * valid next record; -EOVERFLOW: records were overwritten before they were read. Works also when the invoker
- * is gone, since the spool outlives it. */
+ * valid next record; -EOVERFLOW: records were overwritten before they were read. It works even when the
+ * invoker is gone, since the spool outlives it. */
 int plan_link_next(PlanLink *link, Record *ret);

@@ -146,8 +146,8 @@ static void weigh(Job *job, uint32_t weight) {
                 note(job, r, 0, "the spawner cannot be asked for its weight");
 }
 
-/* Reads the job's policy. Its file was checked at the submission, but may have been removed or replaced
- * since. */
+/* Reads the job's policy. Its file was checked when the job was submitted, but may have been removed or
+ * replaced since. */
 static void find_policy(Job *job) {
         g_auto(GStrv) directories = trade_directories(job->context->mode == DAEMON_SYSTEM);
         g_autofree char *reason = NULL;

@@ -50,7 +50,7 @@ typedef struct Order {          /* written by the invoker before go */
         uint64_t policy_version;
         /* ROLLOUT, EVALUATE, TAKE: the actor whose segment is used */
         uint32_t actor;
-        /* ROLLOUT: the bank to read, while the other one is written; TAKE: that of the ROLLOUT */
+        /* ROLLOUT: the bank to read, while the other one is written; TAKE: the bank that the ROLLOUT read */
         uint32_t snapshot_bank;
         /* LEARN: how many rollouts of the round were taken, those of actors 0 .. n_actors - 1 */
         uint32_t n_actors;
@@ -184,7 +184,7 @@ typedef enum LearnerFd {
 } LearnerFd;
 
 /* A process that acts and learns is forked like an actor, with the environment loaded. Its program is a
- * module, fused.so, which is loaded only for such jobs. Everything is mapped already. */
+ * module, fused.so, which is loaded only for such jobs. The invoker has mapped all memory that it needs. */
 typedef struct FusedStart {
         const JobSettings *settings;
         const JobPage *page;

@@ -67,7 +67,7 @@ static int say(uint32_t kind, const void *body, size_t n) {
         return r < 0 ? r : write_full(TRIAL_FD_ROWS, body, n);
 }
 
-/* Waits until the actor ends, makes no progress for too long, or the reader has closed the pipe. */
+/* Waits until the actor ends or makes no progress for too long, or until the reader closes the pipe. */
 static void watch(Worker *worker) {
         struct pollfd p[] = { { .fd = worker->pid_fd, .events = POLLIN }, { .fd = TRIAL_FD_ROWS } };
         uint64_t seen = 0, idle_nsec = 0;
@@ -142,7 +142,7 @@ static int check(Trying *t) {
         return 0;
 }
 
-/* Measures inside the sandbox and outside of it by turns, so that other load affects both equally. Code of a
+/* Measures outside the sandbox and inside it alternately, so that other load affects both equally. Code of a
  * user runs only inside. */
 static Fault bench(Trying *t, int32_t *ret_detail) {
         bool foreign = fork_runs_foreign_code(&t->place);

@@ -27,7 +27,7 @@ typedef struct LearnerContext { /* exists when the program starts, and outlives 
         void *const *segments; /* [actors] */
         int state_fd, checkpoint_fd;
         uint32_t learner, n_learners; /* this learner's number; how many learners there are (0 means 1) */
-        uint32_t n_updaters;          /* how many of these, from the first on, update parameters */
+        uint32_t n_updaters;          /* how many of the learners, from the first on, update parameters */
         void *reduce;                 /* memory that several learners share (lib/reduce.h) */
         /* an epoll of the actors' requests for actions; 0: actors act by themselves */
         int asks_fd;

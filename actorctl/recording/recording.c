@@ -29,7 +29,7 @@ struct Recording {
         Canvas *canvas;
         double seconds; /* the duration of a picture */
         uint64_t every, n_steps, n_pictures;
-        bool pending; /* the newest state is in no picture yet */
+        bool pending; /* no picture shows the newest state yet */
         bool full;
         int error;
         ActordView view;

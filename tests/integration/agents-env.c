@@ -18,9 +18,9 @@ enum { HORIZON = 20 };
 typedef struct Agents {
         double n, apart; /* apart: the agents report different ends of one step */
         double others;   /* an agent is paid for naming the next agent's sign, which its observation lacks */
-        double come;     /* agents come and go by turns */
-        double garbage;  /* what an absent agent shows, and is paid, is nonsense */
-        double empty;    /* at times no agent is there */
+        double come;     /* agents take turns to be absent */
+        double garbage;  /* an absent agent's observation and reward are nonsense */
+        double empty;    /* from step 5 on, all agents are absent */
         double weather;  /* not 0: each episode has a weather that no agent sees; 2: shared() tells it */
         double fair;     /* 1: this episode has fair weather, and each reward is higher by 1 */
         double n_steps;

@@ -109,7 +109,7 @@ static void test_theta_rules(void) {
         assert_near((double) openings[0], 0, 0);
 }
 
-/* Depths count only when no rain is forecast: from hour 14 on, for the task's rain ends there. */
+/* Depths count only when no rain is forecast: from hour 14 on, since the task's rain ends there. */
 static void test_tidal_reward(void) {
         View view = { .now = { .depth = { 1.5, 3, 1 }, .flood = { 1, 2, 4 } }, .hour = 6 };
 

@@ -129,7 +129,7 @@ static void test_changed(void) {
         teardown(&sent);
 }
 
-/* Lengths that no file may have are refused before anything is received or any memory is taken. */
+/* Lengths that no file may have are refused before the node receives a byte or allocates memory. */
 static void test_lengths(void) {
         static const uint32_t lengths[] = { 0, CLUSTER_PLUGIN_MAX + 1, UINT32_MAX };
         Work work = { .abi = HELLO_ABI, .n_settings = 1, .n_launch = sizeof(Launch) };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Background work goes on when there is nothing else to do, and also when the event loop is never idle. */
+/* Background work goes on when there is nothing else to do, and even when the event loop is never idle. */
 #include "daemon/background.h"
 
 #include <errno.h>

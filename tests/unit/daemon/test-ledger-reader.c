@@ -12,7 +12,7 @@
 #include "daemon/ledger/private.h"
 #include "tests/unit/ledger-fixture.h"
 
-/* With characters that a URI would have to escape. */
+/* The name has characters that a URI would have to escape. */
 #define FILE_NAME "50% of ledgers?#1.sqlite"
 
 static char *directory;
@@ -54,7 +54,7 @@ static char *path_with_jobs(unsigned n) {
         return path;
 }
 
-/* A program that is killed when it has added jobs, so that they are in the write-ahead file alone. */
+/* Adds jobs in a process that is then killed, so that they are in the write-ahead file alone. */
 static void add_jobs_killed(const char *path, unsigned n) {
         Ledger *ledger = NULL;
         pid_t pid = fork();
@@ -145,7 +145,7 @@ static void test_killed(void) {
         after = look_at(path);
         g_assert_cmpstr(before, ==, after);
 
-        /* A daemon still finds all jobs, also those that are only in the WAL. */
+        /* A daemon still finds all jobs, including those that are only in the WAL. */
         assert_ok(ledger_open(path, &ledger));
         g_assert_cmpint(ask(ledger, "SELECT count(*) FROM jobs"), ==, 7);
         ledger_close(ledger);

@@ -234,7 +234,7 @@ static void test_equation(void) {
         uint32_t n = settle(settings, 100 * ROWS, 1, 0.25);
 
         assert_good(n, 100, 1, 2 * 0.25 + 1);
-        /* A tenfold speed of everything does not matter, nor a tenfold price. */
+        /* The number stays the same if all times are a tenth, or if all prices are fourfold. */
         g_assert_cmpuint(settle(settings, 100 * ROWS, 0.1, 0.025), ==, n);
         other.memory_max_bytes *= 4;
         other.learner_memory_max_bytes *= 4;
@@ -252,7 +252,7 @@ static void test_equation(void) {
         g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0), ==, MOST);
 }
 
-/* All charges of a sheet are weighed, for the scheduler itself knows no price. */
+/* All charges of a sheet are weighed, since the scheduler itself knows no price. */
 static void test_charges(void) {
         JobSettings settings = settings_new(1, MOST, 1);
         uint32_t n = settle(settings, 100 * ROWS, 1, 0.25);
@@ -328,8 +328,8 @@ static void test_usual(void) {
         other = settings;
         other.minibatch_size = 16384;
         assert_sharp(settle(other, 0, 1, 0.25), 128, 1, 2 * 0.25 + 1, 1.12);
-        /* Time is very dear, then it costs nothing. Even then auto takes more than one actor, since small
-         * rounds are worse than the law says. */
+        /* Time is very expensive, then it costs nothing. Even then auto takes more than one actor, since
+         * small rounds are worse than the law says. */
         settings.time_price = 1000;
         assert_sharp(settle(settings, 0, 1, 0.25), usual, 1000, 1001 * 0.25 + 1, 1.05);
         settings.time_price = 0;
@@ -485,7 +485,7 @@ static void test_objectives(void) {
         (void) decide_by(OBJECTIVE_DEADLINE, 10, &pressed);
         g_assert_cmpuint(relaxed, <, pressed);
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 10, &pressed).reason, !=, REASON_LATE);
-        /* A deadline that cannot be met, though it has not passed in these three rounds of a second. */
+        /* The deadline cannot be met, although it has not passed after three rounds of a second. */
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 4, &late).reason, ==, REASON_LATE);
         g_assert_cmpuint(decide_by(OBJECTIVE_DEADLINE, 4, &late).expected_nsec, >, 4000000000);
         g_assert_cmpuint(late, >=, pressed);

@@ -125,7 +125,7 @@ static void test_close(void) {
         g_assert_cmpuint(round->seats[2].bank, ==, 1);
 }
 
-/* A round learns from one of several actors. The other actors keep their orders and rollouts, also if the
+/* A round learns from one of several actors. The other actors keep their orders and rollouts, even if the
  * next round has fewer actors, and later rounds take their rollouts. */
 static void test_overlap(void) {
         g_autofree Round *round = round_new(3, 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rules for every algorithm: threads change nothing, a checkpoint in the middle changes nothing, and it
- * learns. */
+/* Rules for every algorithm: threads change nothing, a checkpoint in the middle changes nothing, and the
+ * policy learns. */
 #include <glib/gstdio.h>
 #include <unistd.h>
 
@@ -54,7 +54,7 @@ static void open_bed(Bed *bed, const Case *c, bool continuous, uint32_t n_thread
         bed_restore(bed);
 }
 
-/* Makes the rounds first .. end - 1. They read banks 0 and 1 by turns; round `even` reads bank 0. */
+/* Makes the rounds first .. end - 1. They read banks 0 and 1 alternately; round `even` reads bank 0. */
 static Answer play(Bed *bed, uint32_t first, uint32_t end, uint32_t even) {
         Answer learned = {};
 
@@ -187,7 +187,7 @@ static int page_of(const char *algorithm, const ActordEnvSpec *spec) {
         return job_page_make(&settings, spec, &page);
 }
 
-/* Algorithms of bounded actions refuse discrete actions, and bounds that are infinite or too close. */
+/* Algorithms for bounded actions refuse discrete actions, and bounds that are infinite or too close. */
 static void test_bounds(void) {
         static const char *const algorithms[] = { "ddpg", "td3", "sac", "consistency", "diffusion-ql" };
 

@@ -30,7 +30,7 @@ static void refuse(const char *more, const char *words) {
                 g_error("no \"%s\" in: %s", words, message);
 }
 
-/* Slots are numbers of 24 bits. */
+/* The number of a slot has 24 bits. */
 static void test_slots(void) {
         accept("[Scaling]\nActors=4096\n[Actor]\nEnvsPerActor=4096\n");
         refuse("[Scaling]\nActors=4097\n[Actor]\nEnvsPerActor=4096\n",

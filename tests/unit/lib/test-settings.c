@@ -379,7 +379,7 @@ static void test_scaling(void) {
         g_assert_cmpuint(s.schedule.runs[1].n_rounds, ==, 1);
 }
 
-/* Each objective needs a key of its own, and no other one reads it. */
+/* Each objective needs a key of its own, and no other objective reads it. */
 static void test_objectives(void) {
         JobSettings s;
 

@@ -26,7 +26,7 @@ static void test_divide(void) {
         assert_close(cpus[2], 1);
 }
 
-/* Whatever weights and demands: no CPU is lost while any job wants one, and none is made. */
+/* Whatever the weights and demands are, jobs get all CPUs that they want, up to those of the host. */
 static void test_divide_conserves(void) {
         for (int i = 0; i < 2000; i++) {
                 double weights[8], demands[8], cpus[8], cores = g_test_rand_double_range(0.5, 20);
