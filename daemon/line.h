@@ -15,7 +15,7 @@
 #define LINE_BYTES_MAX      (64ull << 20)
 #define LINE_BYTES_USER_MAX (16ull << 20)
 /* How many calls may wait in a line, at most `most`. Each call may bring GATE_DESCRIPTORS_MAX descriptors.
- * All waiting calls together, also those of daemon/turns.h, may use half of the daemon's table of
+ * All waiting calls together, including those of daemon/turns.h, may use half of the daemon's table of
  * descriptors; jobs need the rest. */
 unsigned calls_max(unsigned most);
 

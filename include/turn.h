@@ -88,7 +88,8 @@ typedef struct Answer {         /* the worker writes it before `done`; an actor'
          * order asks for it: with few rows, the hash takes longer than the gradient step */
         uint8_t sha256[32];
         uint8_t file_sha256[32];                /* CHECKPOINT: of the file */
-        /* for a relay: the actor's use on its node since its last answer, read by that node's invoker */
+        /* for a relay: the actor's CPU time since its last answer, and its peak memory, as read by its
+         * node's invoker */
         uint64_t node_cpu_nsec, node_memory_peak_bytes;
 } Answer;
 

@@ -46,8 +46,8 @@ static int lock_acquire(const char *path, int *ret) {
         return 0;
 }
 
-/* Takes the same lock for a reader: other readers may open the ledger, but no daemon may write. If there is
- * no lock file, no daemon has used the ledger since it was copied here. */
+/* Takes the lock of lock_acquire() for a reader: other readers may open the ledger, but no daemon may write.
+ * If there is no lock file, no daemon has used the ledger since it was copied here. */
 static int lock_share(const char *path, int *ret) {
         _cleanup_free_ char *name = NULL;
         _cleanup_close_ int fd = -EBADF;

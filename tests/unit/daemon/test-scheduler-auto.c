@@ -352,7 +352,7 @@ static double loss(uint32_t n, double b) {
         return (1 + b / n) * (1 + 1.5 * n) / best;
 }
 
-/* Measured progress corrects the number that follows from the law of noise alone. */
+/* Measured progress corrects the number of actors that follows from the law of noise alone. */
 static void test_measured(void) {
         JobSettings settings = settings_new(1, MOST, 1);
         uint32_t n, by_theory;

@@ -132,7 +132,7 @@ static void test_on_policy(void) {
         }
 }
 
-/* Log-probabilities come from actors. Any finite ones give finite results. */
+/* Actors report log-probabilities. Whichever finite numbers they report, the results are finite. */
 static void test_hostile(void) {
         g_autoptr(GRand) rand = g_rand_new_with_seed(7);
         float advantage[ROWS], target[ROWS];
