@@ -46,7 +46,7 @@ typedef struct Follower {
         ExitStatus result;
 } Follower;
 
-/* Ends the loop without sd_event_exit(), which would close the attached bus; further calls follow. */
+/* Ends the loop, but not by sd_event_exit(): that would close the bus connection, which is still needed. */
 static void end(Follower *f, ExitStatus result) {
         if (f->ended)
                 return;

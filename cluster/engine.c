@@ -39,8 +39,8 @@ bool engine_avoids(const Engine *engine, const char *host) {
         return false;
 }
 
-/* If the list has no room for the host, a new list begins with it: the earlier hosts may work again by
- * now. */
+/* Adds the node's host to the list of hosts to avoid. If the list is full, a new one begins with this host:
+ * the earlier hosts may work again by now. */
 void engine_avoid(Engine *engine, const EngineNode *node) {
         static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
         size_t n = strlen(engine->avoid), length = strlen(node->name);

@@ -261,8 +261,8 @@ static int take_rest(Gate *gate, Message *m) {
         return r < 0 ? r : 1;
 }
 
-/* Writes the number of tokens into the message as its number of descriptors. For the daemon, a handle beyond
- * them is invalid. */
+/* Writes the number of tokens (keeper.h) into the message as its number of descriptors. If the message names
+ * a descriptor beyond this number, the daemon finds the message invalid. */
 static void count_tokens(const Message *m) {
         WireFields fields = {};
 

@@ -152,8 +152,8 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
         if (job->end.noted)
                 return 0;
         if (job->row.end_wanted != PLAN_END_NOT) {
-                /* At the second request, the job gives up a checkpoint that cannot be written. In run mode
-                 * KeepRest() does that. */
+                /* A second request to stop gives up a checkpoint that cannot be written. In run mode the
+                 * D-Bus method KeepRest() does that. */
                 if (job->waits_checkpoint > 0 && job->context->mode != DAEMON_RUN)
                         leave_checkpoint(job);
                 return 0;

@@ -162,7 +162,7 @@ static inline bool job_may_go_back(const Job *job) {
 }
 /* The state that users see. A job in the queue that a user froze is "frozen". */
 const char *job_state_word(const Job *job);
-/* Whether the newest life has records that were not read yet. They survive the invoker. */
+/* Whether the newest life has records that the daemon has not read yet. They outlive the invoker. */
 bool job_has_unread(const Job *job);
 /* The job's SchedulerKind: only training has a scheduler. */
 uint32_t job_scheduler_kind(const Job *job);

@@ -34,7 +34,7 @@ static void fill_in(const Job *job, LedgerListed *row) {
         row->currency = price_sheet_currency(job->sheet);
 }
 
-/* A row of ListJobs. Rows are kept first, since the reply begins with the oldest. */
+/* A row of ListJobs. All rows are collected before the reply is written, since it begins with the oldest. */
 typedef struct Listed {
         uint64_t id;
         uint32_t uid;

@@ -16,8 +16,8 @@
 #define EDITED_MAX 36u                  /* the most inputs of an edited network (n_edited) */
 #define PASSES_MAX 5u                   /* the most passes of an iterative policy's network for one action */
 #define TIME_EMBEDDING 16u              /* how many numbers represent a time in a network */
-/* the number of banks (copies of the policy) if all actors act with the newest version; distribution_banks()
- * of lib/fragment.h has the other case */
+/* the number of banks (copies of the policy) if all actors act with the newest version; otherwise
+ * distribution_banks() of lib/fragment.h says the number */
 #define POLICY_BANKS 4u
 
 /* PARAMETER: n_out numbers that depend on no input */
@@ -65,7 +65,8 @@ typedef struct Layer {
         uint32_t input;                         /* the index of the layer that it reads; its own index: the
                                                  * first n_in numbers of the observation */
         uint32_t n_in, n_out;                   /* how many numbers of one row it reads and writes */
-        /* DENSE: n_out, n_in; CONVOLUTION: channels, and the numbers in a square over all input channels */
+        /* DENSE: n_out and n_in. CONVOLUTION: the output channels, and how many numbers one output reads: a
+         * square of kernel x kernel in each input channel */
         uint32_t n_units, n_reads;
         /* places in the flat parameters; weight [n_units][n_reads], row-major; bias [n_units] */
         uint64_t weight_at, bias_at;
@@ -80,8 +81,8 @@ typedef struct Monomial { uint16_t first, second; } Monomial;   /* second: may b
 
 typedef struct Network {
         uint32_t n_layers, act;
-        /* the numbers of an observation, and of an action. For an action these are its continuous
-         * dimensions, or the sum of the choices of all its numbers */
+        /* n_observation: how many numbers an observation has. n_action: how many continuous numbers an
+         * action has or, if its numbers are choices, how many choices they have together */
         uint32_t n_observation, n_action;
         /* how many numbers of an action are choices, and how many choices each has; 0: the action is a
          * BOX */

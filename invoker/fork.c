@@ -23,7 +23,8 @@
 #include "sandbox/sandbox.h"
 
 #define ACTOR_SPIN_NSEC 20000u /* how long an actor spins for the learner's actions */
-#define LEARNER_UID     65533u /* and the ids below it, one a learner: the kernel counts tasks by user id */
+/* Learner k has the user id LEARNER_UID - k: the kernel counts tasks by user id. */
+#define LEARNER_UID 65533u
 
 /* For a child, which does not allocate memory: it has only its stack and these buffers. */
 static void *child_segments[ACTORS_MAX];

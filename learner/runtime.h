@@ -34,7 +34,7 @@ double runtime_scheduled(const Runtime *runtime, double value, uint32_t schedule
 /* [ALGORITHM_STATE_MAX]: numbers that are kept from round to round, and in checkpoints */
 double *runtime_state(Runtime *runtime);
 Statistics *runtime_statistics(Runtime *runtime);
-/* The policy's network: its actions, and their bounds. */
+/* The policy's network, which also has the kind of its actions and their bounds. */
 const Network *runtime_policy(const Runtime *runtime);
 
 /* The whole batch */
@@ -87,8 +87,8 @@ typedef struct Pairs {
         Rows rows; /* the rows of all pairs; rows that belong to no pair are left out */
 } Pairs;
 
-/* The pairs of the round. Call it after runtime_recompute(). They are valid until rows are requested in
- * another way. */
+/* The pairs of the round. Call it after runtime_recompute(). The rows are valid until runtime_rows() or
+ * runtime_sample() is called. */
 Pairs runtime_pairs(Runtime *runtime, double gamma);
 /* The `log_probability` of a pair, as computed by the last runtime_recompute(). */
 double runtime_pair_log_probability(const Runtime *runtime, const Pair *pair);

@@ -86,7 +86,7 @@ static int image_of(const ActordSpace *space, Convolution *ret) {
         return 0;
 }
 
-/* How many squares fit side by side; 0: none. */
+/* How many places the kernel has along a side of the image; 0: it does not fit. */
 static uint32_t squares_of(uint32_t side, const Convolution *c) {
         uint32_t padded = side + 2 * c->padding;
 

@@ -18,7 +18,7 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
-enum { FD_FLOOR = 64 }; /* descriptors are moved here first, above all numbers of ClusterFd */
+enum { FD_FLOOR = 64 }; /* descriptors first move to this number or higher, beyond those of ClusterFd */
 
 /* Finds the mount with the plugin, which nodes need for their actors; UINT32_MAX: there is none. */
 static uint32_t find_plugin(const Launch *job) {

@@ -82,8 +82,8 @@ int http_read(int fd, HttpStatus *ret_status, bool *ret_head_only) {
         return 0;
 }
 
-/* Reads what is left. If a socket is closed with unread bytes, the connection is reset, and the peer may
- * lose the answer. */
+/* Reads the rest of the request. If a socket is closed with unread bytes, the connection is reset, and the
+ * peer may lose the answer. */
 static void drain(int fd) {
         char rest[4096];
         size_t n = 0;

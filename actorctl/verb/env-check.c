@@ -147,8 +147,8 @@ static double median(const GArray *values) {
 /* The rates of two equal runs differ by about this share. */
 #define SHARE_NOTICED 0.02
 
-/* Prints the rate outside of a sandbox, and the share that the sandbox costs: "28,672,030 outside: 5.2 %
- * lost". */
+/* Prints how many steps a second the environment makes outside of a sandbox, and which share of them the
+ * sandbox costs: "28,672,030 outside: 5.2 % lost". */
 static void print_outside(double inside, double outside) {
         double lost = 1 - inside / outside;
         char count[32];

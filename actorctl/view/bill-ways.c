@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon computes the amounts (GetBeside()). Each row has an assumption, or a reason why it has no
- * amounts. Assumptions and reasons are lines below the table, since they are too long for a column. */
+/* Prints what a job would have cost in other ways, a row for each way. The daemon computes the amounts
+ * (GetBeside()). Each row has an assumption, or a reason why it has no amounts. These are lines below the
+ * table, since they are too long for a column. */
 #include "actorctl/view/bill-ways.h"
 
 #include <stdio.h>

@@ -64,6 +64,6 @@ typedef struct FitColumn {
 } FitColumn;
 
 /* Fits the shown columns, with one space between them, into `screen`. Texts are shortened first, beginning
- * with the widest. If that is not enough, columns are left out: the spare ones in their order, then the last
- * one, but never the first. */
+ * with the widest. If that is not enough, columns are left out: first those with `spare`, in its order, then
+ * the last one, but never the first. */
 void columns_fit(FitColumn *columns, size_t n, unsigned screen);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Jobs and checkpoints in the ledger: few rows, and each is durable when its function returns. */
+/* Jobs and checkpoints in the ledger. They have few rows, so each function here makes its change durable
+ * before it returns. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>

@@ -102,7 +102,7 @@
         5u                /* measurements of the noise scale that are needed before it is added to the usual
                            * b */
 #define USUAL_ROWS 5632.0 /* b n of the sharp law, in rows: about the middle of four tasks (see above) */
-#define NOISE_MOST 4.0    /* the most that noise may raise the usual number, as a factor */
+#define NOISE_MOST 4.0    /* the most that noise may add to b, as a multiple of the usual b */
 #define FURTHEST   0.028  /* the surrogate of the first rounds with unlimited actors, by the sharp law */
 #define ALIKE      1.12   /* costs within this ratio count as equal: sqrt(1 + 1/4), sharp law at b / 2 */
 #define FAR        2.0    /* the sharp law takes a number higher by this factor, whatever it saves */
@@ -112,8 +112,8 @@
 #define SEEN       2u     /* rounds with one number before another one is tried */
 #define SEEN_FIRST 3u     /* rounds of MinActors= before another number, by the sharp law */
 #define SEEN_SHARP 5u     /* rounds with any later number before another one is tried, by the sharp law */
-#define RATIO_MOST 1e6    /* the largest ratio that a decision reports */
-#define B_MOST     1e9    /* so large that any number of actors is few */
+#define RATIO_MOST 1e6    /* the largest ratio of costs or of progress that a decision reports */
+#define B_MOST     1e9    /* the largest b that is stored; any number of actors is small beside it */
 
 typedef struct Newest {
         uint64_t n; /* values seen; the newest lie at i % NEWEST */
@@ -124,8 +124,8 @@ typedef struct Auto {
         Newest noise;                  /* values of b = s/n, from the gradient's noise scale */
         Newest slowest, mean, learner; /* Ta, Tm, tl; in nanoseconds */
         Response response;
-        double n_warm;       /* the most actors that a round had: others start cold */
-        double advanced;     /* the sum of progress, in rounds of infinitely many actors */
+        double n_warm;       /* the most actors that a round had; further ones start cold */
+        double advanced;     /* the progress so far; a round of unlimited actors would add 1 */
         double return_first; /* the first mean return, if there was one */
         uint64_t elapsed_nsec;
         uint32_t has_return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The parts that DDPG, TD3 and SAC share. For the environment steps so far, gradient steps are due. A
- * gradient step moves each critic, and from time to time the policy. */
+/* The parts that DDPG, TD3 and SAC share. The number of environment steps so far says how many gradient
+ * steps are due. A gradient step moves each critic, and from time to time the policy. */
 #pragma once
 
 #include "learner/algorithm/algorithm.h"
@@ -74,8 +74,8 @@ bool critics_policy_due(Runtime *runtime);
 int critics_move_policy(Runtime *runtime, Rows rows, Loss loss, const void *arg, CriticSteps *steps,
                 double *ret_entropy);
 
-/* Takes a gradient step of the n critics and, after every PolicyDelay= of these, one of the policy, which
- * must output one action. Then the target networks follow. */
+/* Takes a gradient step of the n critics. After every PolicyDelay= of these steps it takes one of the policy,
+ * which must output one action; then the target networks follow. */
 int critics_move_all(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps);
 
 /* The chance of a random action: 1 until the round with which learning begins. n_windows counts windows of

@@ -18,7 +18,8 @@ enum {
 /* An action that a policy samples. */
 typedef struct Sample {
         Node share;      /* from -1 to 1 */
-        Node divergence; /* from the passes of NET_TARGET, added up; only if `diverges` */
+        Node divergence; /* of the passes from those of NET_TARGET, added up; only if `diverges` of the
+                          * Generator is set */
 } Sample;
 
 typedef struct Generator Generator;
@@ -50,7 +51,7 @@ Node generative_number(Tape *tape, uint32_t moment, uint32_t which, uint32_t wid
 /* The recorded action with the row's noise z, in the proportions of its Moment: signal a + noise z
  * (lib/sampler.h). */
 Node generative_noised(Tape *tape, const Network *policy, Node recorded, uint32_t moment);
-/* F of that action. */
+/* The output F of network `net` (lib/sampler.h) for this noised action. */
 Node generative_network(Tape *tape, Net net, const Network *policy, Node noised, uint32_t moment);
 
 bool generative_possible(const double state[ALGORITHM_STATE_MAX]);

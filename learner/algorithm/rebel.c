@@ -27,8 +27,8 @@ static void rebel_loss(Tape *t, const void *arg) {
         tape_sum(t, SUM_ENTROPY, tape_term(t, TERM_ENTROPY), 1.0);
 }
 
-/* Computes the loss with the recomputed policy, and gives each row its derivative as a weight. The gradient
- * is a mean over rows, and the loss is a mean over pairs. */
+/* Returns the loss of the recomputed policy, a mean over pairs. Weighs each row with the derivative of this
+ * loss by the row's log-probability, times the number of rows, since the gradient is a mean over rows. */
 static double rebel_regress(Runtime *runtime, const Pairs *pairs, double eta) {
         double scale = 2.0 / eta * (double) pairs->rows.n / (double) pairs->n, sum = 0.0;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The products build an orthonormal basis in which the matrix is tridiagonal. The ends of the spectrum
- * converge first. From then on, rounding destroys orthogonality. So from each vector the parts along all
- * earlier vectors are subtracted twice, which is enough ("The Symmetric Eigenvalue Problem", Parlett). */
+/* Products of the matrix with vectors build an orthonormal basis in which the matrix is tridiagonal. The
+ * ends of the spectrum converge first. From then on, rounding destroys orthogonality. So from each vector
+ * the parts along all earlier vectors are subtracted twice, which is enough ("The Symmetric Eigenvalue
+ * Problem", Parlett). */
 #include "learner/curvature/lanczos.h"
 
 #include <assert.h>
@@ -13,7 +14,8 @@
 #include "learner/kernel/kernels.h"
 #include "lib/cleanup.h"
 
-/* A new direction shorter than the products by this factor is only their rounding. */
+/* A new direction is only rounding if its length is at most this share of the largest number in the
+ * tridiagonal matrix. */
 #define BREAKDOWN 1e-10
 
 DEFINE_CLEANUP(Lanczos *, lanczos_free)
@@ -97,7 +99,7 @@ static uint32_t eigenvalues_below(const Lanczos *l, uint32_t n, double little, d
 
 /* The smallest number, apart from rounding, that exceeds at least `wanted` eigenvalues. */
 static double eigenvalue_find(const Lanczos *l, uint32_t n, double scale, uint32_t wanted) {
-        /* no row has a larger sum (Gershgorin's circles) */
+        /* The magnitudes in a row add up to at most 3 * scale, so no eigenvalue is outside (Gershgorin). */
         double low = -3.0 * scale, high = 3.0 * scale;
         /* The precision must not be 0, even for a tiny scale: low and high would end as two adjacent
          * numbers, and the loop would not end. */

@@ -40,7 +40,7 @@
 #define METADATA_INPUTS "inputs"
 
 /* The two kinds of files: a checkpoint, and a file that has only parameters, with which any job may begin.
- * The number of the format follows. */
+ * In the file, the number of the format follows this word. */
 #define CHECKPOINT_FORMAT        "actord-checkpoint-"
 #define PARAMETERS_FORMAT        "actord-parameters-"
 #define CHECKPOINT_FORMAT_NEWEST 2u

@@ -50,8 +50,8 @@ Env *env_new(const char *name);
 void env_free(Env *env);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Env, env_free)
 
-/* Whether `option` gives the default value: instances with `others` alone and with `option`, too, are equal,
- * except for pointers, which differ between any two live instances. */
+/* Whether `option` sets its key to the default value. Then an instance made with `others` equals one made
+ * with `others` and `option`, except for pointers, which differ between any two live instances. */
 bool env_is_default(const ActordEnv *abi, const ActordOption *option, const ActordOption *others,
                 uint32_t n_others);
 

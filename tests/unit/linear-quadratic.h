@@ -24,7 +24,7 @@ typedef struct LinearQuadratic {
         uint32_t n;
         double curvature, goal;
         double beta;                /* of the paper: the weight of all divergences */
-        double by_x[LQ_PASSES_MAX]; /* pass k makes by_x x + by_f F and noise of x */
+        double by_x[LQ_PASSES_MAX]; /* pass k replaces x by by_x x + by_f F + noise */
         double by_f[LQ_PASSES_MAX];
         double weight[LQ_PASSES_MAX]; /* of |F - F'|^2 */
         Linear before[LQ_PASSES_MAX]; /* F' */
@@ -151,7 +151,7 @@ static inline void lq_descend(const LinearQuadratic *lq, Descent *ret) {
         ret->r_squared = pow(n * xy - x * y, 2) / ((n * xx - x * x) * (n * yy - y * y));
 }
 
-/* The greatest ret_ratio of lq_optimum(). */
+/* The greatest ratio among those that lq_optimum() returns for the passes. */
 static inline double lq_ratio(const LinearQuadratic *lq) {
         double ratios[LQ_PASSES_MAX], most = 0;
         LinearPolicy optimum = {};

@@ -64,7 +64,8 @@ static uint32_t reacher_observe(const MujocoInstance *m, float *ret, uint32_t n)
         return k;
 }
 
-/* The distance is that before the step under v4, and after it under v5. */
+/* The reward counts the fingertip's distance from the target: under v4 the distance before the step, under
+ * v5 the distance after it. */
 static void reacher_judge(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
         double way[MUJOCO_N_PLACE];
 

@@ -185,7 +185,7 @@ static DatasetProblem episode_length(const Reader *r, hid_t group, uint64_t *ret
         return *ret >= 1 && *ret <= most && width == 1 ? DATASET_NONE : DATASET_LENGTH;
 }
 
-/* Reads all lengths, and makes room for all numbers. */
+/* Reads the lengths of all episodes, and allocates the arrays for their numbers. */
 static int32_t lengths_read(Reader *r) {
         Dataset *d = r->dataset;
         uint64_t room = 0;

@@ -2,7 +2,7 @@
 /* Compares more MuJoCo tasks with Gymnasium's: those that observe, reset or reward in a way of their own. */
 #include "tests/unit/mujoco-fixture.h"
 
-/* The numbers are from Gymnasium 1.4.0 on MuJoCo 4.0.0, as in test-mujoco.c; the place is read after
+/* The numbers are from Gymnasium 1.4.0 on MuJoCo 4.0.0, as in test-mujoco.c; `place` was read after
  * mj_forward(). The numbers of robots with a free joint are from the same Gymnasium on MuJoCo 2.3.7: v4 was
  * published on such releases, and 4.0.0 computes turns and contacts with the floor differently. */
 /* clang-format off */

@@ -310,8 +310,9 @@ static const uint8_t *unpack(const uint8_t *p, uint8_t *ret, size_t n) {
 
         g_assert_cmpuint(*p, ==, 8);
         for (uint32_t code; (code = take_code(&b, width)) != END;) {
-                bool is_new = code == next &&
-                              before < MOST; /* the string before it and its own first byte */
+                /* A code that the table does not have yet stands for the last string and the first byte of
+                 * this string. */
+                bool is_new = code == next && before < MOST;
                 uint32_t c = is_new ? before : code, length = 0;
 
                 if (code == CLEAR) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests that a process of its own closes a caller's directory. A directory that could not be closed is
- * closed together with the next one. */
+/* Tests that the daemon lets a separate process close a caller's directory. A directory that could not be
+ * closed is closed together with the next one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>

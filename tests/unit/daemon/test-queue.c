@@ -48,7 +48,7 @@ static void test_preemption(void) {
         g_assert_cmpint(queue_preempt(entries, 3, 2, UINT64_MAX, 100, &wait), ==, -1); /* as good as never */
         entries[1].movable = false;
         g_assert_cmpint(queue_preempt(entries, 3, 2, 5, 100, &wait), ==, 0);
-        /* A job that is leaving already makes the room. */
+        /* If one job is leaving already, no other job has to go. */
         entries[1].leaving = true;
         g_assert_cmpint(queue_preempt(entries, 3, 2, 5, 100, &wait), ==, -1);
         /* If an administrator gave A a share of two places, A keeps both. */

@@ -74,8 +74,8 @@ static void test_limits(void) {
         turn_queue_free(queue, none);
 }
 
-/* If all places are taken, a new call takes the place of the newest call of the user who has the most; a
- * user who has as many as any other gets none. */
+/* If all places are taken, the user with the most calls loses the newest of them to a new call. But a user
+ * who would then have as many calls as that user gets no place. */
 static void test_room(void) {
         TurnQueue *queue = turn_queue_new();
 

@@ -154,7 +154,8 @@ static void test_killed(void) {
                 g_assert_cmpint(r, ==, -EAGAIN);
 }
 
-/* Verification of a large file fails without a descriptor for its process. */
+/* A large file is read by a process of its own. If no descriptor is left for this process, verification
+ * fails. */
 static void test_no_descriptor(void) {
         _cleanup_close_ int large = file_of("weights", LARGE), small = file_of("weights", 7);
         struct rlimit before, none = {};

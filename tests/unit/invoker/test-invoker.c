@@ -328,9 +328,10 @@ static uint64_t idle_nsec(const Job *job) {
         return sum;
 }
 
-/* Rounds of 4, 1, 3 and 4 actors: an actor that is not needed is frozen, billed as provisioned for as long
- * as a fleet's rounds last, and goes on where it stood; or it is ended, and begins cold. Either way the
- * policy is the same. Idle actors are recorded in each round, and when they are needed again. */
+/* Rounds of 4, 1, 3 and 4 actors. The keys say whether an actor that a round does not need is frozen or
+ * ended. A frozen actor is billed as provisioned for the time of the rounds on a fleet, and goes on when it
+ * is needed; an ended one starts cold. The policy is the same. Idle time is recorded in each round, and when
+ * the actor goes on. */
 static void test_pool(gconstpointer data) {
         static const struct {
                 const char *keys;
@@ -470,7 +471,7 @@ static void test_learner_killed(void) {
         job_done(&job);
 }
 
-/* Misbehaviours of a plugin, and the last record of each one's job. */
+/* How a plugin misbehaves, and what the last record of its job says. */
 static const struct {
         const char *how;
         uint32_t fault;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job that goes on from its checkpoint ends with the bits of one that never stopped; a file of another
- * job is refused with a sentence. */
+/* A job that goes on from its checkpoint ends with the same bits as a job that never stopped. A file of
+ * another job is refused with a sentence. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <nettle/sha2.h>

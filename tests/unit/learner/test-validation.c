@@ -173,7 +173,7 @@ static void test_continuous(gconstpointer data) {
         test_lie(data, false);
 }
 
-/* A reward is kept as a float: one that overflows there is refused, whatever the spec promises. */
+/* A reward is kept as a float. A reward that a float cannot hold is refused, whatever the spec promises. */
 static void test_reward_float(void) {
         ActordEnvSpec spec = strict_spec(3);
         Answer verdict;
