@@ -35,7 +35,8 @@ static void *module_entrance(const char *module, const char *directory, const ch
         return handle ? dlsym(handle, symbol) : NULL;
 }
 
-/* -ENOEXEC: the module did not load, or its table is not valid. */
+/* Returns the environment if its table of functions is valid. -ENOEXEC: it is not, or the module did not
+ * load (env is NULL). */
 static int take(const ActordEnv *env, const ActordEnv **ret) {
         if (environment_check(env) < 0)
                 return -ENOEXEC;

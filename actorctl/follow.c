@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Follows a job until it ends. A small event loop listens to the daemon's signals, to the user, and to a
  * clock for the display. A signal of the daemon only wakes the loop: the job's properties are read again, at
- * least once a second, so a lost signal costs a second. */
+ * least once a second, so a lost signal delays the display by a second at most. */
 #include "actorctl/follow.h"
 
 #include <errno.h>

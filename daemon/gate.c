@@ -159,7 +159,7 @@ static int pass_on(const Gate *gate, const void *bytes, size_t n, const int fds[
         return 0;
 }
 
-/* Handles messages that are no answers. The gate asks the bus questions on a connection of its own, and any
+/* Handles messages that are not answers. The gate asks the bus questions on a connection of its own, and any
  * user may send messages to this connection. A call gets an error as its answer, and other messages are
  * dropped. sd-bus queues messages that come while the gate waits for an answer. */
 static void drop_strays(sd_bus *ask) {
@@ -203,8 +203,8 @@ static int take_over(Gate *gate, const uint8_t start[4], Received *ret) {
         return r < 0 || n < 4 || memcmp(gate->look, start, 4) != 0;
 }
 
-/* Lets a keeper of the sender's user receive the message's first byte with its descriptors. The sender's
- * name is in the n bytes that the gate has looked at, after the first one. 0: there is no message. */
+/* Lets a keeper of the sender's user receive the message's first byte with its descriptors. The gate has
+ * looked at n bytes of the message, which hold the sender's name. 0: there is no message. */
 static int take_descriptors(Gate *gate, size_t n, Message *m) {
         Received received;
         WireFields fields = {};

@@ -65,8 +65,10 @@ struct Job {
         bool link_over, exited, adopting, kill_tried;
         bool was_kept; /* at its last deadline the invoker waited for the ledger or the disk */
         struct JobSettling {
-                bool asked, known; /* the question for the reading is under way; is answered or given up */
-                bool closed;       /* the life's last record is made */
+                /* asked: the spawner has to read or remove the cgroup, and has not answered; known: it
+                 * has answered, or the daemon has given up */
+                bool asked, known;
+                bool closed; /* the life's last record is made */
                 unsigned n_tries;
                 int error;     /* why there is no reading */
                 uint64_t nsec; /* the reading of the cgroup's CPU time */
@@ -78,7 +80,7 @@ struct Job {
                 TradePolicy *policy;
                 LaunchCall *call; /* a question to the spawner about the weight; NULL: none */
                 uint32_t bid;     /* 0: none yet */
-                int last;         /* the action of the last turn */
+                int last;         /* the action of the last trade, or TRADE_NO_ACTION */
                 TradeSpeed speed;
         } trade;
         bool clearing;      /* the job is over, and its cgroup is being removed */
@@ -90,7 +92,7 @@ struct Job {
         int life_error_number; /* the positive errno with which the invoker failed to begin; 0: it began */
         /* why the life is given up when the deadline passes; NULL: the reason is given elsewhere */
         const char *deadline_what;
-        unsigned n_delays; /* how often a lack of something delayed the next life */
+        unsigned n_delays; /* how often the next life could not begin and was put off */
         uint64_t resume_round;
         Record held; /* a record from the spool that is not in the ledger yet */
         bool has_held;
@@ -200,5 +202,5 @@ JobReplay *job_replay_for(Job *job, void (*add)(const Record *record, void *user
 /* Loads the properties and the bill of an ended job. It uses the job's row if possible, since a long job has
  * a million records. */
 int job_load_summary(Job *job);
-/* Loads also the data that rows lack, from the records: totals at each round, estimates, faults. */
+/* Also loads the data that rows lack, from the records: totals at each round, estimates, faults. */
 int job_load_records(Job *job);

@@ -49,7 +49,7 @@ typedef struct Shared {
 struct Keepers {
         Shared *shared; /* memory that is shared with the keepers */
         Slot *slots;
-        unsigned n_slots; /* the slots after these have never been used */
+        unsigned n_slots; /* how many slots have been used so far, from the first one on */
         unsigned n;       /* the number of keepers */
         unsigned n_leave; /* orders to leave that no keeper has carried out yet */
         int orders[2];    /* the gate writes to the second */
@@ -178,8 +178,8 @@ static void serve(const Descriptors *ends, const Descriptors *foreign) {
                         n_open--;
                 }
         }
-        /* The daemon has asked for a descriptor. Until it fetches this descriptor, or the token closes a
-         * moment later, this process must not end. */
+        /* This process has sent the daemon a descriptor. It must not end before the daemon has received
+         * the descriptor, so it waits a moment. */
         if (given)
                 (void) poll(NULL, 0, LINGER_MSEC);
 }

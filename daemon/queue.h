@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The share is not known yet: until then no job of this user is sent back. */
+/* The user's share is not known yet. Until it is known, no job of this user is sent back. */
 #define QUEUE_SHARE_UNKNOWN UINT32_MAX
 
 typedef struct QueueEntry {

@@ -392,8 +392,8 @@ static int add_row(Manager *manager, const char *directory, LedgerJob *row, Job 
 }
 
 /* Makes the job's directory first, under a temporary name and with its files. Then the ledger gives the job
- * its number, and the directory gets that name. 1: everything is written; 0: the files are still being
- * copied. */
+ * its number, and the directory is renamed to this number. 1: everything is written; 0: the files are still
+ * being copied. */
 static int write_down(Manager *manager, sd_bus_message *message, Submission *s, uint32_t uid,
                 sd_bus_message_handler_t handler, Job **ret, sd_bus_error *error) {
         _cleanup_(directories_drop) Directories directories = DIRECTORIES_NONE;

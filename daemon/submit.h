@@ -5,7 +5,8 @@
 
 #include "daemon/manager.h"
 
-/* Accepts or refuses a job. from_fd: SubmitJobFile. 1: the job is in the ledger and in the manager's list;
- * 0: its files are being copied, and the handler will be called again; negative: an error is set. */
+/* Accepts or refuses a job. from_fd: the method is SubmitJobFile. 1: the job is in the ledger and in the
+ * manager's list; 0: its files are being copied, and the handler will be called again; negative: an error is
+ * set. */
 int submit_job(Manager *manager, sd_bus_message *message, uint32_t uid, bool from_fd,
                 sd_bus_message_handler_t handler, Job **ret, sd_bus_error *error);

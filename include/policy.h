@@ -38,7 +38,7 @@ typedef enum ActKind {
         ACT_DETERMINISTIC,                      /* the output, scaled to the bounds, plus noise */
         ACT_SQUASHED,                           /* tanh() of a normal number, scaled to the bounds */
         ACT_CONSISTENCY,                        /* made out of noise in several passes: lib/sampler.h */
-        ACT_DIFFUSION,                          /* the same, by passes of another kind */
+        ACT_DIFFUSION,                          /* made out of noise, too, by passes of another kind */
 } ActKind;
 
 /* Whether an action is made out of noise, in passes. */
@@ -75,9 +75,9 @@ typedef struct Layer {
         Convolution convolution;
 } Layer;
 
-/* An input of an edited network: one of the given numbers, or the product of two. */
+/* An input of an edited network: number `first` of the observation, or the product of two numbers. */
 #define MONOMIAL_LINEAR UINT16_MAX
-typedef struct Monomial { uint16_t first, second; } Monomial;   /* second: may be MONOMIAL_LINEAR */
+typedef struct Monomial { uint16_t first, second; } Monomial;   /* second MONOMIAL_LINEAR: no product */
 
 typedef struct Network {
         uint32_t n_layers, act;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where the time of rounds goes: computes the sums, and divides them among the parts. */
+/* Adds up the times for which the invoker was awake or asleep, and divides them among the parts of a round
+ * (ProfilePart). */
 #include "invoker/profile.h"
 
 #include <assert.h>

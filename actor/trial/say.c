@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The reports of a trial. Records go to actorctl through a pipe, and the verdict is in the trial's page. */
+/* The reports of a trial. Its records (TrialRecord) go to actorctl through a pipe, and its verdict is in the
+ * trial's page. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -177,7 +177,7 @@ static bool has_all(JsonObject *object, const char *const *numbers, const char *
         return true;
 }
 
-/* Whether the members that reports read exist and have the right types. */
+/* Whether the object has all members that a report needs, with the right types. */
 static bool result_is_whole(JsonObject *result) {
         static const char *const time[] = { "emulated_s", NULL },
                                  *const totals[] = { "full", "paper", NULL },

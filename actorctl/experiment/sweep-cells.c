@@ -244,7 +244,7 @@ static void account_gather(
         }
 }
 
-/* Lets trials start. Without a budget the whole rung may start. With one, the costs of earlier trials
+/* Lets trials start. Without a budget the whole rung may start. With a budget, the costs of earlier trials
  * decide. */
 static void admit(const Experiment *experiment, const GPtrArray *cells, guint from) {
         g_autoptr(GArray) waiting = g_array_new(FALSE, FALSE, sizeof(Group));
@@ -268,8 +268,8 @@ static void admit(const Experiment *experiment, const GPtrArray *cells, guint fr
                 let_start(&g_array_index(waiting, Group, i), budget == 0 || caps[i] > 0, caps[i]);
 }
 
-/* Promotes the best trials of the newest rung to the next one. 1: there are some; 0: the sweep has ended; or
- * a negative errno, with a message. */
+/* Promotes the best trials of the newest rung to the next one. 1: it has promoted some; 0: the sweep has
+ * ended; or a negative errno, with a message. */
 static int open_next(const Experiment *experiment, GPtrArray *cells, guint from) {
         size_t n_seeds = experiment->seeds->len, n = 0, rung = rung_of(cells->pdata[from]), promoted;
         g_autofree Standing *standings = g_new0(Standing, cells->len);

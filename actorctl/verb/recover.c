@@ -9,7 +9,7 @@
 #include "actorctl/run-note.h"
 #include "lib/cleanup.h"
 
-/* The old note says how far the run was when it was given up. */
+/* Renews the run's note from the ledger: the old note says how far the run was when it was given up. */
 static void renew_note(const char *directory) {
         RunNote note = RUN_NOTE_EMPTY;
 

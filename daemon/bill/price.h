@@ -83,7 +83,8 @@ typedef struct Usage {
         uint64_t emulated_nsec;                           /* the duration of all rounds */
         uint64_t wall_nsec;                               /* from the job's first record to its last */
         uint64_t first_nsec, last_nsec, wall_before_nsec; /* wall_before: the wall time of earlier boots */
-        uint64_t round_start_nano;                        /* the full total when the round in flight began */
+        /* the full total when the round in flight began, in billionths of the currency */
+        uint64_t round_start_nano;
 } Usage;
 
 /* Adds one record. Records must be added in (life, seq) order, each once. When a job begins another life,

@@ -105,7 +105,7 @@
 #define NOISE_MOST 4.0    /* the most that noise may add to b, as a multiple of the usual b */
 #define FURTHEST   0.028  /* the surrogate of the first rounds with unlimited actors, by the sharp law */
 #define ALIKE      1.12   /* costs within this ratio count as equal: sqrt(1 + 1/4), sharp law at b / 2 */
-#define FAR        2.0    /* the sharp law takes a number higher by this factor, whatever it saves */
+#define FAR        2.0    /* sharp law: a number this many times as high is taken, even if it saves little */
 #define WORTH_IT   0.05   /* if a change saves a smaller share than this, nothing changes */
 #define STEP       2.0    /* the most by which the number changes in a round, as a factor */
 #define STEP_BLIND 4.0    /* the most in a round if no progress is measured */
@@ -515,7 +515,7 @@ static double auto_decide(Trade *t, DecisionWhy *why) {
                many = direct ? t->highest : fmin(t->highest, t->now * step);
 
         if (t->view->settings->objective == OBJECTIVE_DEADLINE) {
-                /* Whether the deadline can be met does not depend on the size of one change. */
+                /* best_by_deadline() looks at all numbers; several changes may lead to its number. */
                 n = fmin(fmax(best_by_deadline(t, why), few), many);
         } else {
                 t->lowest = few;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Both estimates go backwards in time, row by row, so the next step's result is already known. */
+/* GAE and V-trace go backwards in time, row by row, so the next step's result is already known. */
 #include "learner/algorithm/advantage.h"
 
 #include <assert.h>
@@ -14,9 +14,9 @@ static bool is_there(const StepsIn *in, uint32_t row) {
         return !in->active || in->active[row];
 }
 
-/* What a row's result needs from the next row: the value of its state, and its own result, which is in
- * `later`. *final: how many values after truncated episodes (final_values) are not used yet; the last one is
- * used first. */
+/* A row's result needs two numbers of the next row: `value`, that of its state, and `later`, its result.
+ * *final: how many values after truncated episodes (final_values) are not used yet; the last one is used
+ * first. */
 typedef struct Next {
         double value, later;
 } Next;

@@ -68,17 +68,18 @@ enum { CRITICS_SUM_LOSS, CRITICS_SUM_ENTROPY, CRITICS_SUMS };
 void critics_smoothed_targets(Runtime *runtime, Rows rows);
 /* Takes a gradient step of each of n critics towards the targets that runtime_targets() made. */
 int critics_move(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps);
-/* Counts this step of the critics. Returns whether PolicyDelay= of them have been taken. */
+/* Counts a step of the critics. Returns whether the policy's step is due: after every PolicyDelay= steps of
+ * the critics. */
 bool critics_policy_due(Runtime *runtime);
 /* Takes a gradient step of the policy on its loss. */
 int critics_move_policy(Runtime *runtime, Rows rows, Loss loss, const void *arg, CriticSteps *steps,
                 double *ret_entropy);
 
-/* Takes a gradient step of the n critics. After every PolicyDelay= of these steps it takes one of the policy,
- * which must output one action; then the target networks follow. */
+/* Takes a gradient step of the n critics. After every PolicyDelay= of these steps it takes one of the
+ * policy, which must output one action; then the target networks follow. */
 int critics_move_all(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps);
 
-/* The chance of a random action: 1 until the round with which learning begins. n_windows counts windows of
- * NSteps= steps. */
+/* The chance of a random action: 1 until the store has enough windows of NSteps= steps to learn from, then
+ * 0. n_windows: how many it has. */
 double critics_epsilon(const JobSettings *settings, uint64_t n_env_steps, uint64_t n_windows);
 bool critics_possible(const double state[ALGORITHM_STATE_MAX]);

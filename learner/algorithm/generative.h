@@ -48,8 +48,8 @@ Node generative_recorded(Tape *tape, const Network *policy);
 /* Number `which` (MOMENT_…) of the row's first or second Moment (lib/sampler.h), repeated in `width`
  * columns. */
 Node generative_number(Tape *tape, uint32_t moment, uint32_t which, uint32_t width);
-/* The recorded action with the row's noise z, in the proportions of its Moment: signal a + noise z
- * (lib/sampler.h). */
+/* The recorded action a mixed with the row's noise z: signal a + noise z. The row's Moment has signal and
+ * noise (lib/sampler.h). */
 Node generative_noised(Tape *tape, const Network *policy, Node recorded, uint32_t moment);
 /* The output F of network `net` (lib/sampler.h) for this noised action. */
 Node generative_network(Tape *tape, Net net, const Network *policy, Node noised, uint32_t moment);

@@ -101,8 +101,8 @@ static uint32_t eigenvalues_below(const Lanczos *l, uint32_t n, double little, d
 static double eigenvalue_find(const Lanczos *l, uint32_t n, double scale, uint32_t wanted) {
         /* The magnitudes in a row add up to at most 3 * scale, so no eigenvalue is outside (Gershgorin). */
         double low = -3.0 * scale, high = 3.0 * scale;
-        /* The precision must not be 0, even for a tiny scale: low and high would end as two adjacent
-         * numbers, and the loop would not end. */
+        /* The precision must not be 0, even for a tiny scale: the loop would not end when low and high are
+         * neighbouring numbers. */
         double precision = fmax(4.0 * DBL_EPSILON * scale, DBL_TRUE_MIN);
 
         while (high - low > precision) {

@@ -124,7 +124,7 @@ Node tape_spread(Tape *tape, Node x, uint32_t width) {
                             });
 }
 
-/* The next pass of the network that no node uses yet. */
+/* Takes the network's first pass that no node uses yet. */
 static uint32_t pass_take(Tape *tape, uint32_t net) {
         const TapeShape *shape = tape->shape;
         uint32_t n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Measures how long an actor takes from the decision for it to the end of its first four steps: cold (forked
- * and sandboxed), warm (thawed) and hot (waiting). Also measures the CPU time of a round outside of its
- * workers. Prints medians over a job's own records. */
+/* Measures how long an actor takes until it has made four steps: cold (from its fork), warm (from an order
+ * for which it is thawed) and hot (from an order for which it waits). Also measures the CPU time of a round
+ * outside of its workers. Prints medians over a job's own records. */
 #include "tests/unit/invoker-fixture.h"
 
 enum { N_ROUNDS = 201 };

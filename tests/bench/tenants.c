@@ -64,7 +64,8 @@ static void choose_by_rule(const double state[N_STATE], int32_t ret[AGENTS_MAX])
         }
 }
 
-/* Each agent that served requests in this step has added a wait, in the order of agents. */
+/* Copies the waits of this step: in the snapshot, each agent that served requests has added a wait, in the
+ * order of agents. */
 static void note_waits(const double state[N_STATE]) {
         for (uint32_t a = 0; a < play.n_agents; a++) {
                 const double *own = state + N_CLUSTER + a * N_FUNCTION;

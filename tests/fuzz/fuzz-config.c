@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Parses any bytes as actord.conf. They are refused with a sentence that names the file, or accepted. To
- * parse accepted bytes twice gives the same configuration: no key adds to itself. */
+/* Parses any bytes as actord.conf. They are refused with a sentence that names the file, or accepted. If
+ * accepted bytes are parsed again into the same configuration, nothing changes. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What tests of environments share. They find an environment by its name, built in or in a module, and run
- * it with streams named as in an actor. Its memory is surrounded by bytes that must not change. */
+/* Functions for tests of environments. They find an environment, built in or in a module, by its name, and
+ * run it with the random streams that an actor would use. Bytes that must not change surround its memory. */
 #pragma once
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 typedef struct Env {
         const ActordEnv *abi;
         ActordEnvSpec spec;
-        /* each followed by bytes that must not be written */
+        /* after each of these buffers are bytes that must not be written */
         uint8_t *instance, *observation, *snapshot;
         size_t observation_bytes;
         ActordStep step;
@@ -60,8 +60,8 @@ void env_reset(Env *env, uint64_t seed);
 int env_try_step(Env *env, uint64_t seed, const void *action);
 void env_step(Env *env, uint64_t seed, const void *action);
 
-/* A number as the environment's action: a choice, or the first of its continuous actions (the others are
- * 0). */
+/* Makes a step. number: the action, which is a choice or the first of several continuous numbers (the others
+ * are 0). */
 void env_step_number(Env *env, double number);
 
 /* Draws an allowed action. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the tests of the ledger share: calls that must succeed, and the row of a job. */
+/* For tests of the ledger: a check that a call succeeded, and the row of a running job. */
 #pragma once
 
 #include <glib.h>
@@ -8,6 +8,6 @@
 
 void assert_ok(int r);
 
-/* The first life of a running job of user 1000, whose texts are empty. */
+/* The row of a running job of user 1000 in its first life. All its texts are empty. */
 LedgerJob ledger_row_running(void);
 uint64_t ledger_add_running(Ledger *ledger);

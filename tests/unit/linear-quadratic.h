@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* PI-FT on a problem with a known solution: an action is one number that follows N(mean, sd^2), so its
  * diffusion has a linear F', and the reward is quadratic, -(curvature / 2) (x - goal)^2. Then each pass's
- * best F is linear, and what follows a pass is worth a quadratic, so that both the optimum and an iteration
- * of the paper are a few numbers a pass: "Stochastic Control for Fine-tuning Diffusion Models" (Han,
- * Razaviyayn & Xu, ICML 2025). Passes and the weights of divergences are those that policies have
- * (lib/sampler.h). */
+ * best F is linear, and the value after a pass is a quadratic function. So a few numbers for each pass
+ * describe the optimum, and also an iteration of the paper: "Stochastic Control for Fine-tuning Diffusion
+ * Models" (Han, Razaviyayn & Xu, ICML 2025). Passes and the weights of divergences are those that policies
+ * have (lib/sampler.h). */
 #pragma once
 
 #include <math.h>

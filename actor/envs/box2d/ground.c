@@ -160,9 +160,8 @@ bool ground_valid(const double *slope, const double *obstacle) {
         return true;
 }
 
-/* The chunks are made from the far end. If a foot rests on two chunks, the gait depends on the order in
- * which their contacts are solved. Made from the far end, this order is that of Box2D 2.3, which sorted its
- * pairs. */
+/* If a foot rests on two chunks, the gait depends on the order in which their contacts are solved. Making
+ * the chunks from the far end gives the order of Box2D 2.3, which sorted its pairs. */
 void ground_build(World *world, const Ground *ground) {
         for (int i = N_GROUND - 1; i > 0; i--)
                 world_ground(world, ground->points[i - 1], ground->points[i], FRICTION);

@@ -160,8 +160,8 @@ static void test_model(void) {
 
         g_assert_cmpfloat_with_epsilon(choice.then_nsec / MSEC, 60, 1e-9);
         g_assert_cmpuint(choice.n_learners, ==, 2);
-        /* Each round saves 50 ms. The restart costs 0.8 s, by which a cold start is longer than a warm one:
-         * 16 rounds. */
+        /* A restart costs 0.8 s: a cold start takes so much longer than a warm one. Each round saves 50 ms,
+         * so the change pays after 16 rounds. */
         g_assert_false(choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 1000000 - 15 * 256).changes);
         g_assert_true(choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 1000000 - 17 * 256).changes);
         facts = facts_of(11 * MSEC, MSEC / 2, 10 * MSEC);
@@ -254,7 +254,7 @@ static void test_meter(void) {
                 feed_round(&meter, &s, 2, n, n * 1000 * MSEC, false);
         g_assert_cmpuint(meter.facts.n_rounds, ==, 10); /* of 20 ms */
         feed_round(&meter, &s, 2, n, n * 1000 * MSEC, false);
-        g_assert_cmpuint(meter.facts.n_rounds, ==, 10); /* the rounds that decided are not counted again */
+        g_assert_cmpuint(meter.facts.n_rounds, ==, 10); /* once enough rounds are measured, no more count */
 
         meter = (DistributionMeter){};
         for (n = 1; !distribution_measured(&meter.facts, &model); n++)

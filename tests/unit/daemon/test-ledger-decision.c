@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests decisions in the ledger. A decision and the scheduler's inputs are committed with the round that they
- * led to. A decision is not read any more if a later life has repeated its round. Also tests the data of a
- * scheduler. */
+/* Tests decisions in the ledger. A decision and the scheduler's inputs are committed with the round that
+ * they led to. A decision is not read any more if a later life has repeated its round. Also tests the data
+ * of a scheduler. */
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <math.h>

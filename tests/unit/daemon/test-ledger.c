@@ -246,7 +246,8 @@ static void test_second_daemon(void) {
         ledger_close(ledger);
 }
 
-/* A child commits in groups and reports after each how much is durable; it is killed at a random moment. */
+/* A child commits groups of records, and reports after each group how many records are durable. It is killed
+ * at a random moment. */
 static void child_commit_forever(const char *path, int fd) {
         Ledger *ledger = NULL;
         uint64_t seq = 0, job;

@@ -45,7 +45,7 @@ static void test_difference(void) {
                 { true, 5 * SEC, 10 * SEC, 2 * SEC, 3 * SEC,
                                 5 * SEC },                    /* the counter is older than the life */
                 { true, 0, 10 * SEC, 11 * SEC, 0, 10 * SEC }, /* the records hold all */
-                { true, 10 * SEC, 1 * SEC, 0, 0, 0 },         /* another counter */
+                { true, 10 * SEC, 1 * SEC, 0, 0, 0 },         /* lower: it is another counter */
                 { true, 0, 0, 0, 0, 1 },                      /* no CPU time was used, and this is known */
                 { true, UINT64_MAX, 10 * SEC, 0, 0, 0 },      /* the first reading is not known */
                 { false, 0, 10 * SEC, 7 * SEC, 0, 0 },

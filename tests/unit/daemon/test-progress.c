@@ -317,8 +317,8 @@ static void end_life(Fixture *f, uint64_t life, uint32_t fault, int32_t detail) 
                });
 }
 
-/* A life may have ended because the host lacked something for a time, such as memory. Records alone show
- * this, as after a restart of the daemon. If a learner hangs, the host lacked nothing. */
+/* A life may have ended because the host lacked something for a time, such as memory. The records show this,
+ * so a restarted daemon knows it. If a learner hangs, the host lacked nothing. */
 static void test_lacks(Fixture *f, const void *userdata) {
         end_life(f, 1, FAULT_INTERNAL, ENOMEM); /* no round has closed, so there is no work to lose */
         g_assert_cmpuint(f->progress.n_lacking, ==, 0);

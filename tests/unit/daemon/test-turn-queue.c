@@ -27,7 +27,7 @@ static char *order(TurnQueue *queue) {
         return g_string_free(order, FALSE);
 }
 
-/* Each call of the second user is answered after one of the first user's, who has more of them. */
+/* Two users' calls are answered by turns, although the first user has more calls. */
 static void test_users(void) {
         TurnQueue *queue = turn_queue_new();
         g_autofree char *found = NULL;

@@ -168,8 +168,8 @@ static int checkpoint_of(const char *sections) {
         return fd;
 }
 
-/* If a setting is the reason of a refusal, the sentence has the setting and both values. It has no setting
- * that does not matter. */
+/* If a setting is the reason of a refusal, the sentence names it with both values. It names no setting that
+ * does not matter. */
 static void test_other_settings(void) {
 #define SMALL "[Scaling]\nActors=2\n[Actor]\nRolloutSteps=8\n[Learner]\nHiddenLayers=6\n"
 #define DQN   "Algorithm=dqn\n" SMALL "ReplayMin=10\n"
@@ -218,8 +218,8 @@ static int parameters_of(Bed *bed, size_t skip) {
         return fd;
 }
 
-/* A job that begins with another one's parameters begins everything else anew, like a job that has drawn
- * its own. */
+/* A job that begins with another job's parameters begins everything else anew, like a job that draws its
+ * parameters. */
 static void test_parameters(void) {
         Bed before = {}, after = {};
         const Adam *from, *to;

@@ -54,7 +54,7 @@ typedef struct Case {
         uint32_t n_choices;
         uint32_t shape[3]; /* of an image; 0: the observation is three numbers */
         uint32_t element;
-        uint32_t n_agents; /* 0: 1 */
+        uint32_t n_agents; /* 0 counts as 1 */
 } Case;
 
 static void learn_once(Bed *bed, const Case *c, unsigned epochs) {
@@ -84,8 +84,8 @@ static void test_case(gconstpointer data) {
         double advantages[90], parameters[512], greatest = 0;
         size_t n;
 
-        /* Both learn the same first step, and `after` then a second one, whose gradient is still in the
-         * runtime. */
+        /* `at` and `after` learn the same first step. `after` also learns a second step, whose gradient is
+         * still in its runtime. */
         learn_once(&at, c, 1);
         learn_once(&after, c, 2);
         gradient = after.learner->runtime->gradients[0];

@@ -154,7 +154,7 @@ static void test_widths(void) {
                         g_test_message("this CPU has only: %s", width_words_present());
 }
 
-/* c of a product in double precision, in the documented order: over k in sequence, nothing fused. */
+/* Checks c of a product in double precision: its sums go over k in sequence, and nothing is fused. */
 static void check_double_product(GRand *rand, uint32_t m, uint32_t n, uint32_t k, bool a_turned,
                 bool b_turned, bool accumulate) {
         g_autofree double *a = random_doubles(rand, (size_t) m * k),

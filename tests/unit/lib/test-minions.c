@@ -121,7 +121,7 @@ static void test_truncated(void) {
 
         g_assert_cmpint(minions_check(file, sizeof(*file), &reason), ==, 0);
         for (size_t n = 0; n < sizeof(*file); n++) {
-                /* A copy of exactly this size, so that reading on would be seen. */
+                /* A copy of exactly this size, so that AddressSanitizer sees a read beyond its end. */
                 g_autofree void *cut = g_memdup2(file, n);
 
                 check_refused(cut, n, n < sizeof(MinionsModel) ? "too short" : "cut short");

@@ -18,7 +18,8 @@ static void refuse(const char *text, const char *seed, const char *lines) {
         g_assert_cmpstr(message, ==, lines);
 }
 
-/* A key may occur only once in all parts of its section, since one of two values would have no effect. */
+/* A key may occur only once in a section, also if the section's header occurs several times: one of two
+ * values would have no effect. */
 static void test_repeated(void) {
         refuse(CARTPOLE "Seed=1\n\nSeed=2\n", NULL,
                         "x.conf:5: [Job] Seed=2: Seed= is in line 3 already; remove one of the two");
