@@ -37,7 +37,7 @@ static void write_values(const ActordSpace *space, const float *from, uint64_t n
                 }
 }
 
-/* after: the observation after the step. */
+/* after: writes the observation after the step, not the one before it. */
 static void write_observation(const Reading *r, uint64_t step, bool after, void *to) {
         uint64_t row = step + dataset_episode(r->dataset, step) + after;
 

@@ -61,7 +61,7 @@ typedef struct Message {
 typedef struct Gate {
         int fds[_GATE_FDS];
         Keepers *keepers;
-        sd_bus *ask; /* the connection for asking the bus which user a sender is, once for each */
+        sd_bus *ask; /* the connection for asking the bus which user a sender is, once for each sender */
         Senders *senders;
         TurnQueue *waiting; /* messages */
         size_t waiting_bytes;

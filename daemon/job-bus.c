@@ -199,8 +199,8 @@ typedef struct SeriesNames {
         size_t n;
 } SeriesNames;
 
-/* Columns for the metrics of episodes come last. No other column begins with these prefixes, so an
- * environment cannot use another column's name. */
+/* Columns for the metrics of episodes come last. Their names begin with metric_ or evaluation_metric_, as no
+ * other column's does, so an environment cannot use another column's name. */
 static void series_name(const Progress *progress, SeriesNames *ret) {
         memcpy(ret->names, series_fixed_names, sizeof(series_fixed_names));
         ret->n = SERIES_COLUMNS_FIXED;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every list has a limit, and every descriptor a rule. Descriptors and strings are borrowed from the
- * message. */
+/* Reads the message's text, settings, files and options. Every list has a limit, and descriptors are
+ * accepted only under known names. Descriptors and strings are borrowed from the message. */
 #include "daemon/submission.h"
 
 #include <assert.h>

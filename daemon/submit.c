@@ -49,8 +49,8 @@ static int check_settings(Manager *manager, Submission *s, sd_bus_error *error) 
         r = sheets_list(&sheets);
         if (r < 0)
                 return reply_no_sheets(error, r);
-        /* Stores the administrator's default with the job, so that later changes of the default do not
-         * change its bill. */
+        /* Stores the administrator's default sheet with the job, so that later changes of the default do not
+         * change the job's bill. */
         if (*manager->context.config.default_price_sheet && !names_sheet(s))
                 g_array_append_val(s->overrides,
                                 ((SettingOverride){ "Billing.PriceSheet",

@@ -45,7 +45,7 @@ typedef struct MinionsModel {
         uint64_t magic;
         uint32_t abi, struct_bytes;
         uint32_t n_choices;                     /* numbers of actors, 1 .. n_choices */
-        uint32_t n_asked;                       /* runs that were asked for, if interrupted; otherwise 0 */
+        uint32_t n_asked;                       /* training interrupted: the runs asked for; otherwise 0 */
         double target;                          /* J: the return with which RETURN is compared */
         /* The scheduler's origin, in words for people, each NUL-terminated. */
         char job[128];                          /* the inner job's file and environment */
@@ -55,8 +55,8 @@ typedef struct MinionsModel {
         uint64_t wall_nsec, emulated_nsec;      /* of the whole training */
         uint64_t trained_usec;                  /* when it was trained, since 1970 */
         double beta, cost_paper, cost_full;     /* cost: the training's own bill */
-        /* The scheduler with which the training began, and the sums of all trainings up to that scheduler.
-         * An empty name: the training began with none. */
+        /* The scheduler with which the training began, and the sums over all trainings that led to that
+         * scheduler. An empty name: the training began with none. */
         char start[128], start_environment[64];
         uint64_t start_episodes, start_wall_nsec;
         double start_paper, start_full;         /* in the same currency */

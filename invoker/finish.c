@@ -10,7 +10,7 @@
 #include "invoker/invoker.h"
 #include "lib/boottime.h"
 
-/* The PlanEnd with which the job has reached its goal; PLAN_END_NOT: it has not. */
+/* The PlanEnd of the goal that the job has reached; PLAN_END_NOT: it has reached none. */
 uint32_t finish_goal(const JobSettings *s, const Statistics *statistics) {
         /* A mean that does not exist yet is NaN, which compares false. */
         if (settings_present(s, SETTING_Job_StopReturn) && statistics->return_mean >= s->stop_return)

@@ -31,7 +31,7 @@ int link_accept(Link *link, const Hello *hello, const Spool *spool);
 /* Reads all waiting messages and passes acknowledgements to the spool. 1: the plan changed; 0: nothing new;
  * negative: the connection is closed. */
 int link_receive(Link *link, Spool *spool);
-/* Tells the daemon of all new records at once. link_receive() notices when the connection fails. */
+/* Tells the daemon of all new records in one message. link_receive() notices when the connection fails. */
 void link_tell(Link *link, const Spool *spool);
 
 /* For an invoker that cannot begin: waits for a while until the daemon connects, and sends the reason. First

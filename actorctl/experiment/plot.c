@@ -132,7 +132,7 @@ static void widen_by_panel(Axis *x, Axis *y, const PlotPanel *panel) {
         }
 }
 
-/* Ends the axis on round values, and limits labels to four digits. */
+/* Makes the axis begin and end at numbers with few digits, and limits its labels to four digits. */
 static void axis_finish(Axis *axis, unsigned n_ticks) {
         double most;
 

@@ -40,7 +40,7 @@ static double range_at(const Range *range, uint64_t i) {
                                                                (double) (range->n - 1);
 }
 
-/* All combinations; the last number changes fastest. */
+/* All combinations of one number from each range; the last number changes fastest. */
 static GArray *ranges_multiply(const GArray *ranges, uint64_t n) {
         GArray *states = g_array_new(FALSE, FALSE, sizeof(double));
 

@@ -112,7 +112,7 @@ void bill_make(const Usage *usage, const PriceSheet *sheet, const JobSettings *s
 /* The part of the full total that nodes of a cluster cost, with the bytes between hosts. */
 double bill_of_nodes(const Bill *bill);
 
-/* The CPU time of one use, over all charges. The sum over all uses is the whole job's. */
+/* The CPU time of one kind of use, over all charges. The kinds add up to the whole job's CPU time. */
 uint64_t usage_cpu_nsec(const Usage *usage, CpuUse use);
 
 /* The full total so far in billionths of the currency, to be compared with Budget=. */

@@ -173,7 +173,7 @@ static double usual_b(const JobSettings *s) {
         return fmax(USUAL_ROWS, s->minibatch_size) / ((double) s->envs_per_actor * s->rollout_steps);
 }
 
-/* The law to use before other numbers of actors were tried. */
+/* The law to use while other numbers of actors have not been tried yet. */
 static Law auto_theory(const Auto *a, const JobSettings *s) {
         double noise = newest_median(&a->noise), usual = usual_b(s);
 
@@ -371,8 +371,9 @@ static double trade_best(const Trade *t, bool starts) {
         return best;
 }
 
-/* By the sharp law, rounds times actors are equal within ALIKE up to half of b, and the law is no more exact
- * than that. So this returns the fastest of the numbers that cost nearly as little as the best one. */
+/* By the sharp law, rounds times actors differ by at most the factor ALIKE up to b / 2 actors, and the law
+ * is no more exact than that. So this returns the fastest of the numbers that cost nearly as little as the
+ * best one. */
 static double trade_alike(const Trade *t, double best) {
         double most = ALIKE * trade_cost(t, best, true), half = fmin(t->law.b / 2, t->highest);
 

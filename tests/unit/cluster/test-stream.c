@@ -178,8 +178,8 @@ static void wait_for(Command *command) {
                 g_usleep(1000);
 }
 
-/* A command gets its input, and gives its output, errors and status. One prints too much, one exceeds its
- * deadline, and one does not exist. */
+/* A command gets its input, and gives its output, errors and status. Other commands print too much, exceed
+ * their deadline, or do not exist. */
 static void test_command(void) {
         char *cat[] = { (char *) "sh", (char *) "-c", (char *) "cat; echo error >&2; exit 3", NULL };
         char *hang[] = { (char *) "sleep", (char *) "60", NULL };

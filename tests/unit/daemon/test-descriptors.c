@@ -45,7 +45,7 @@ static void test_drop(void) {
         directory_fd_drop(-EBADF);
 }
 
-/* If the daemon has no descriptor left for a pipe, or no process, it closes the directory later. */
+/* If the daemon has no descriptor for a pipe, or cannot start a process, it closes the directory later. */
 static void test_later(void) {
         int directories[2], others[2] = { make_directory(&directories[0]), make_directory(&directories[1]) };
         struct rlimit before, none;

@@ -140,8 +140,8 @@ static void test_large(void) {
         g_assert_cmpuint(reader.n_turns, >, 0);
 }
 
-/* A caller that kills the reading process has not shown that the file is damaged, so the result is -EAGAIN.
- * The daemon does not read large files itself. */
+/* If the process that reads a large file is killed, the result is -EAGAIN: the file may be sound. The daemon
+ * does not read large files itself. */
 static void test_killed(void) {
         _cleanup_close_ int fd = file_of("weights", LARGE);
         Reader reader = { .kills = true };

@@ -243,8 +243,8 @@ static void test_carried(void) {
         bed_close(&bed);
 }
 
-/* Fills the segment as an actor would that was started again and has lost its environments: each slot begins
- * a new episode in row 0. */
+/* Fills the segment like an actor that was started again and has lost its environments: each slot begins a
+ * new episode in row 0. */
 static void fill_restarted(Bed *bed, uint32_t bank) {
         SlotState kept[ENVS];
 
