@@ -178,8 +178,9 @@ static void serve(const Descriptors *ends, const Descriptors *foreign) {
                         n_open--;
                 }
         }
-        /* This process has sent the daemon a descriptor. It must not end before the daemon has received
-         * the descriptor, so it waits a moment. */
+        /* A descriptor that the daemon asked for and never fetched is closed with its token, perhaps a
+         * moment after this process sees that the token is closed. To close the last copy may block, so this
+         * process keeps its own copy for that moment. */
         if (given)
                 (void) poll(NULL, 0, LINGER_MSEC);
 }

@@ -82,7 +82,7 @@ typedef struct Monomial { uint16_t first, second; } Monomial;   /* second MONOMI
 typedef struct Network {
         uint32_t n_layers, act;
         /* n_observation: how many numbers an observation has. n_action: how many continuous numbers an
-         * action has or, if its numbers are choices, how many choices they have together */
+         * action has or, if its numbers are choices, the sum of their numbers of choices */
         uint32_t n_observation, n_action;
         /* how many numbers of an action are choices, and how many choices each has; 0: the action is a
          * BOX */

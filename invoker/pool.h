@@ -66,7 +66,8 @@ void pool_end(Container *c, uint32_t fault, int32_t detail);
 void pool_end_all(Pool *pool);              /* and reaps them */
 void pool_report_idle(Pool *pool);          /* records the idle time of all parked containers until now */
 uint64_t pool_spare_nsec(const Pool *pool); /* the CPU time of all containers that no record has yet */
-uint64_t pool_take(Container *c);         /* the same of one container; the caller writes it into a record */
+/* Takes the CPU time of one container that no record has yet. The caller writes it into a record. */
+uint64_t pool_take(Container *c);
 void pool_read(Pool *pool, Container *c); /* meters its last invocation */
 /* The number of containers on each node. */
 void pool_count(const Pool *pool, uint32_t used[NODES_MAX], uint32_t *ret_here);

@@ -18,8 +18,8 @@ enum {
 /* An action that a policy samples. */
 typedef struct Sample {
         Node share;      /* from -1 to 1 */
-        Node divergence; /* of the passes from those of NET_TARGET, added up; only if `diverges` of the
-                          * Generator is set */
+        Node divergence; /* how far its passes are from those of NET_TARGET, added up; only if the
+                          * Generator `diverges` */
 } Sample;
 
 typedef struct Generator Generator;

@@ -174,7 +174,7 @@ static void test_twice(void) {
                 for (uint64_t i = 1; i <= 50; i++) {
                         Record record = record_new(1, i, i % 5 ? RECORD_ROLLOUT : RECORD_ROUND);
 
-                        /* of two records with one number, the first counts */
+                        /* of two records with the same number, the first counts */
                         record.metered.cpu_nsec += (uint64_t) times;
                         assert_ok(ledger_append(ledger, job, &record));
                         if (i == 20 || i == 50)

@@ -355,7 +355,7 @@ static void test_lacks(Fixture *f, const void *userdata) {
         g_assert_cmpuint(f->progress.n_lacking, ==, 12);
         add(f, (Record){ .life = 19, .round = 2, .kind = RECORD_CHECKPOINT });
         g_assert_cmpuint(f->progress.n_lacking, ==, 0);
-        end_life(f, 19, FAULT_INTERNAL, ENOMEM); /* life 19 has a checkpoint, so it does not count */
+        end_life(f, 19, FAULT_INTERNAL, ENOMEM); /* not counted, since life 19 has a checkpoint */
         g_assert_cmpuint(f->progress.n_lacking, ==, 0);
 }
 

@@ -75,7 +75,7 @@ static void test_limits(void) {
 }
 
 /* If all places are taken, the user with the most calls loses the newest of them to a new call. But a user
- * who would then have as many calls as that user gets no place. */
+ * who would then have at least as many calls gets no place. */
 static void test_room(void) {
         TurnQueue *queue = turn_queue_new();
 
