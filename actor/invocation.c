@@ -106,8 +106,8 @@ static int stack_check_first(const Invocation *v, uint32_t e) {
         return memcmp(stack, stack + l->frame_bytes, (l->frames - 1) * l->frame_bytes) == 0 ? 0 : -EPROTO;
 }
 
-/* Makes the newest step's stack that of slot e. It must be the last stack without its oldest frame, plus a
- * new frame. */
+/* Copies the stack of the newest step into slot e. It must be the slot's stack before, without the oldest
+ * frame but with a new one. */
 static int stack_move(const Invocation *v, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
         const uint8_t *shown;
@@ -509,7 +509,8 @@ static int invocation_steps(Invocation *v) {
         return slots_park(v);
 }
 
-/* Adds up the profile. A learner that acts counts the network's outputs itself. */
+/* Completes the invocation's profile. If the learner chose the actions, this process has no forward passes
+ * to count. */
 static void invocation_sum_up(const Invocation *v, uint64_t begun_nsec) {
         const SegmentLayout *l = &v->page->segment;
 

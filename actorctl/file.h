@@ -21,7 +21,7 @@ const char *file_reason(int r);
  * _cleanup_(aside_done). */
 typedef struct Aside {
         int fd;
-        char *path; /* NULL: there is no file */
+        char *path; /* the temporary name; NULL: there is no file, or it was committed */
 } Aside;
 
 #define ASIDE_EMPTY \
@@ -29,7 +29,7 @@ typedef struct Aside {
 
 /* Makes the new file, under a temporary name. 0, or a negative errno. mode: as for open(). */
 int aside_open(const char *path, int mode, Aside *ret);
-/* Makes the new file durable, and gives it the other file's name. 0, or a negative errno. */
+/* Makes the new file durable, and renames it to `path`. 0, or a negative errno. */
 int aside_commit(Aside *aside, const char *path);
 /* Removes the new file unless it was committed. */
 void aside_done(Aside *aside);

@@ -40,7 +40,7 @@ typedef struct JobFile {
 /* Reads and checks a job file. sets: texts "Section.Key=VALUE". STATUS_OK; or another status, with a
  * message. Call job_file_done() in both cases. */
 ExitStatus job_file_load(JobFile *job_file, const char *file, const GPtrArray *sets);
-/* Loads a text in memory in the same way. name NULL: there is no file, since the user only named an
+/* Like job_file_load(), for a text in memory. name NULL: there is no file, since the user only named an
  * environment. */
 ExitStatus job_file_load_text(JobFile *job_file, const char *name, const char *text, const GPtrArray *sets);
 /* Loads a text with overrides from `source`, which must live as long as the job file. */

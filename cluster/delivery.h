@@ -10,9 +10,9 @@
 
 typedef struct Delivery {
         Parcel parcel;
-        uint8_t *states;  /* [nodes]: DeliveryState */
-        size_t receiving; /* the node to which sbcast sends the parcel, and its number */
-        uint32_t receiving_number;
+        uint8_t *states;           /* [nodes]: DeliveryState */
+        size_t receiving;          /* index of the node to which sbcast sends the parcel */
+        uint32_t receiving_number; /* that node's number: another node may take the index meanwhile */
 } Delivery;
 
 int delivery_init(Delivery *delivery, size_t n_nodes);

@@ -403,8 +403,8 @@ static int fleets_call_answer(sd_bus_message *m, int result, void *work) {
         return sd_bus_error_is_set(&error) ? sd_bus_reply_method_error(m, &error) : r;
 }
 
-/* For a job that had nodes, this reads all records: the job's sums have a node's time only, and not the work
- * of the actors there. */
+/* Reads all records if the job had nodes of a cluster: the job's own sums contain the time of a node, but
+ * not the work of the actors on it. */
 int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         static const LongCallOps ops = {
                 .part = bill_call_part, .answer = fleets_call_answer, .free = bill_call_free

@@ -36,7 +36,8 @@ static const char *const keys[_COPY_FILE_MAX] = {
         [COPY_DATASET] = BUS_FILE_DATASET,
 };
 
-/* the child's message about the copying: one before it and one after it, or only one if it fails */
+/* The child's report. The child sends one when it has checked the files, and one when it has copied them. If
+ * the check fails, there is no second one. */
 typedef struct Outcome {
         int error;      /* 0 or negative */
         uint32_t file;  /* CopyFile */

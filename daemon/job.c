@@ -160,8 +160,8 @@ Job *job_free(Job *job) {
         return NULL;
 }
 
-/* Reads records in two passes: only after the first is it known which records are waste. Records that a
- * running job adds meanwhile are left out. */
+/* Reads a job's records in two passes. The first finds the records of work that a later life repeated
+ * ("waste"). The second passes on each record. Records that a running job adds meanwhile are left out. */
 struct JobReplay {
         Job *job;
         uint64_t life;

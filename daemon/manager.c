@@ -52,7 +52,7 @@
 DEFINE_CLEANUP(Manager *, manager_free)
 
 static const char *first_of_path(const char *name) {
-        /* systemd sets a list; actord's unit asks for one directory only. */
+        /* systemd may set several paths, with colons; actord's units ask for one directory only. */
         const char *e = getenv(name);
 
         return e && *e == '/' ? e : NULL;

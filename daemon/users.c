@@ -21,7 +21,8 @@
 
 #define GROUPS_MAX 65536 /* NGROUPS_MAX of the kernel */
 
-/* The answer of the process that asks: which of the groups in rules the user is in. */
+/* The answer of the process that asks the user database. groups: those of the user for which actord.conf has
+ * a section. */
 typedef struct Answer {
         int32_t error; /* 0: the groups are known (a user whom the database lacks has none); or negative */
         uint32_t n;

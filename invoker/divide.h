@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The CPU time of single threads of a process. If the process's leaf may have threaded children (cgroup v2),
- * each thread gets a cgroup of its own, which is read like any other cgroup. Otherwise only the threads' own
- * clocks measure their use. */
+/* The CPU time of single threads of a process. If the cgroup of the process may have threaded children
+ * (cgroup v2), each thread gets a cgroup of its own, which is read like any other cgroup. Otherwise only the
+ * threads' own clocks measure their use. */
 #pragma once
 
 #include <stdint.h>

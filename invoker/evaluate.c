@@ -114,8 +114,8 @@ static int serve(Invoker *invoker, Container *c, uint64_t until_nsec) {
         return 0;
 }
 
-/* Starts no more containers once START_NSEC has passed: the next event calls this function again. There will
- * be one, since each container that has started will answer. */
+/* Stops starting containers when START_NSEC has passed. The answer of a started container is an event, and
+ * each event calls this function again. */
 int evaluate_serve(Invoker *invoker, uint32_t *ret_actor) {
         uint64_t until_nsec = clock_boottime() + START_NSEC;
 

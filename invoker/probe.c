@@ -33,7 +33,8 @@ int probe_load(Placement *place, uint32_t *ret_fault, int32_t *ret_detail) {
         return r;
 }
 
-/* The file may not be mounted yet, so it is opened through /proc. */
+/* Maps the file of a mount. The descriptor cannot be read, and the mount may not be attached yet. So the
+ * file is opened through /proc. */
 static int map_file(const Placement *place, int fd, uint64_t *ret_bytes, const void **ret) {
         _cleanup_close_ int file = -EBADF;
         char path[32];

@@ -39,9 +39,9 @@ typedef struct Bench {
         int32_t *choices;       /* [n_choices, at least 1][SHARD_ROWS_MAX] */
         /* the entropy of each choice, for actions of several choices; columns as in `choices` */
         float *entropies;
-        float *actions;                /* [n_action][SHARD_ROWS_MAX] */
-        float *normal;                 /* [numbers of INPUT_NORMAL][SHARD_ROWS_MAX] */
-        float *moments;                /* the same for INPUT_MOMENTS; NULL: the policy acts in one pass */
+        float *actions; /* [n_action][SHARD_ROWS_MAX] */
+        float *normal;  /* [numbers of INPUT_NORMAL][SHARD_ROWS_MAX] */
+        float *moments; /* [numbers of INPUT_MOMENTS][SHARD_ROWS_MAX]; NULL: the policy acts in one pass */
         Pass *passes[TAPE_PASSES_MAX]; /* numbered as in TapeShape */
         /* [the widest input of networks beside the policy][SHARD_ROWS_MAX]; NULL: there are none */
         float *d_input;
@@ -90,8 +90,8 @@ struct Runtime {
         Adam *nets[NETS_MAX];              /* NULL: the algorithm has no such network */
         const Network *networks[NETS_MAX]; /* the shapes of `nets` */
         Network *beside[NETWORKS_MAX];     /* shapes of the networks beside the policy, by row */
-        uint32_t n_boundaries;             /* sampler_boundary() has so many; moments lie between them */
-        uint32_t n_input_most;             /* the widest input of networks beside the policy */
+        uint32_t n_boundaries; /* n of sampler_boundary(); moments are drawn between two boundaries */
+        uint32_t n_input_most; /* the widest input of networks beside the policy */
         TapeShape shape;
         uint32_t tape_columns;
         float *gradients[LANES_MAX];

@@ -13,7 +13,7 @@
 #define REPLAYS    (BIT(DQN) | CONTINUOUS | OFFLINE)
 #define CONTINUOUS (BIT(DDPG) | BIT(TD3) | BIT(SAC) | BIT(PHYDRL))
 #define REGULATED  (BIT(PPO) | BIT(DDPG) | BIT(TD3) | BIT(PHYDRL)) /* may act together with a controller */
-/* their policy makes actions out of noise */
+/* algorithms whose policy makes actions out of noise */
 #define GENERATIVE    (BIT(CONSISTENCY) | BIT(DIFFUSION_QL) | BIT(PI_FT))
 #define OFFLINE       (BIT(BC) | BIT(TD3_BC) | GENERATIVE)
 #define COMPANIES     (BIT(SIMPPO) | BIT(MAPPO)) /* an agent's input includes data about the other agents */

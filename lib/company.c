@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The mean over an agent's others is computed from the sum over all agents, minus the agent's own number. So
- * a decision costs the same with any number of agents. */
+/* The mean over the other agents is computed from the sum over all agents, minus the agent's own number. So
+ * each decision costs the same, however many agents there are. */
 #include "lib/company.h"
 
 #include <assert.h>

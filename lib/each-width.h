@@ -2,11 +2,11 @@
 /* Includes the file that KERNEL_TEMPLATE names once for each width of vectors (lib/width.h), with these:
  *
  *   KERNEL(name): name_scalar, name_avx2 or name_avx512
- *   KERNEL_TARGET: stands before each function
+ *   KERNEL_TARGET: the target attribute, which stands before each function
  *   KERNEL_WIDTH: 4, 8 or 16 floats
  *   KERNEL_FUSED(a, b, c): a * b + c, rounded once
  *   KERNEL_HOLD(x, bound): x, clamped to [-bound, bound]; a NaN stays a NaN
- *   KERNEL_LOW(a, b), KERNEL_HIGH(a, b): numbers of a and b by turns, of their first, or last, halves
+ *   KERNEL_LOW(a, b): interleaves the first halves of a and b; KERNEL_HIGH(a, b): the last halves
  *
  * lib/one-width.h adds more, made from these. The template ends with KERNEL(table), a `static const
  * Kernels`; the type Kernels is the including file's own. This file has no include guard, on purpose. */

@@ -26,7 +26,7 @@ Forward *forward_free(Forward *forward);
  * change until another one is loaded. */
 void forward_load(Forward *forward, const PolicyHead *bank, const PolicyLayout *layout);
 
-/* The number of floats that the parameters of one action need at most. */
+/* The most floats that forward_row() writes for one action: the parameters of its distribution. */
 static inline size_t forward_parameters(const Network *network) {
         return 2 * (size_t) network->n_action + (network->act == ACT_SQUASHED);
 }
@@ -38,9 +38,9 @@ static inline size_t forward_parameters(const Network *network) {
  * of the bounds, then this chance. */
 void forward_row(Forward *forward, const void *observation, float *ret_parameters);
 
-/* The same for n_rows observations, between 1 and FORWARD_ROWS_MAX, `stride` bytes apart. Each row gets the
- * same bits as alone, but faster, since the weights are read from memory once for all rows. ret_parameters:
- * [n_rows][forward_parameters()]. */
+/* Like forward_row(), for 1 to FORWARD_ROWS_MAX observations, `stride` bytes apart. Each row gets the bits
+ * that forward_row() gives, but faster, since the weights are read from memory once for all rows.
+ * ret_parameters: [n_rows][forward_parameters()]. */
 void forward_rows(Forward *forward, const void *observations, size_t stride, size_t n_rows,
                 float *ret_parameters);
 

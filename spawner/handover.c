@@ -118,7 +118,7 @@ static int place_all(const Request *request, const Programs *programs, const Chi
                 from[n] = go->n_mounts > 0 ? received[n_received + i] : request->fds[_LAUNCH_FD_FIXED + i];
                 to[n++] = INVOKER_FD_MOUNTS + (int) i;
         }
-        /* Messages for people go to the stream of the job's messages. */
+        /* The invoker's standard output and standard error are both the stream for the job's messages. */
         from[n] = request->fds[LAUNCH_FD_STDERR];
         to[n++] = STDOUT_FILENO;
         from[n] = request->fds[LAUNCH_FD_STDERR];
@@ -216,8 +216,8 @@ static void open_journal(Request *request) {
         request->fds[LAUNCH_FD_STDERR] = fd;
 }
 
-/* Starts anchors at the parent's request. The parent sends it once the job's scope exists, so that the
- * anchors start in the scope and the parent finds them there. */
+/* Starts anchors, processes that only keep the job's scope alive, when the parent asks for them. The parent
+ * asks when the scope exists, so that the anchors start in it and the parent finds them there. */
 static void make_anchors(int channel, uint32_t n_anchors) {
         LaunchAnswer ready = { .abi = LAUNCH_ABI };
         char word[8];

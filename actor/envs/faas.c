@@ -84,7 +84,7 @@ typedef struct Cluster {
 typedef struct Account {
         double n_waits; /* steps of agents in which requests were served */
         double violations, dropped;
-        double last[N_FUNCTIONS_MAX]; /* as Cluster.last, which the first agent has, for the other agents */
+        double last[N_FUNCTIONS_MAX]; /* like Cluster.last, which is agent 0's, for the other agents */
         Wait waits[N_FUNCTIONS_MAX * HORIZON];
 } Account;
 
@@ -160,7 +160,7 @@ static double total_shares(const Function *function) {
         return function->containers * function->shares;
 }
 
-/* The shares of all functions except `own`. */
+/* The CPU shares of all functions except number `own`. */
 static double other_shares(const Faas *f, int own) {
         double sum = 0;
 

@@ -74,8 +74,8 @@ static char *find_origin(const Experiment *experiment, const Cell *cell, const c
         return sets_key(experiment->sets, setting, n) ? g_strdup("Set") : NULL;
 }
 
-/* Prints a message of the job parser. The parser names overrides as "--set Section.Key=VALUE: …"; the user
- * has written them in a line of the experiment's file, which this names instead. */
+/* Prints a message of the job parser. The parser names overrides as "--set Section.Key=VALUE: …". But the
+ * user wrote them into the experiment's file, so this function names the line of that file. */
 static void complain_settings(const OverrideSource *source, const char *message) {
         const Experiment *experiment = ((const CellSource *) source)->experiment;
         const Cell *cell = ((const CellSource *) source)->cell;
@@ -216,7 +216,7 @@ static ExitStatus complain_arm(const Experiment *experiment, const Cell *cell, c
         return complain_set(experiment, cell, set, reason);
 }
 
-/* Finds the cell that this one repeats: the cell of another arm with the same levels and seed. */
+/* Finds the cell whose decisions a cell repeats: the one of another arm with the same levels and seed. */
 static ExitStatus find_after(const Experiment *experiment, const GPtrArray *cells, guint place) {
         Cell *cell = cells->pdata[place];
         g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);
@@ -251,7 +251,7 @@ static ExitStatus check_repeatable(const Experiment *experiment, const Cell *cel
         return complain_set(experiment, cell, policy_set(sets), reason);
 }
 
-/* Checks a cell before the cells that follow it. */
+/* Checks the cell whose decisions this cell repeats, if there is one, and then this cell. */
 static ExitStatus check_chain(const Experiment *experiment, Cell *cell, size_t depth) {
         ExitStatus status = STATUS_OK;
 

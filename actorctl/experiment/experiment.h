@@ -193,7 +193,8 @@ Outcome *outcome_free(Outcome *outcome);
 double outcome_metric(const Outcome *outcome, Metric metric, double target);
 /* The full total of the outcome's bill, evaluations included. */
 double outcome_full(const Outcome *outcome);
-/* Whether the metric is an effort until the target, so that a cell may end without a value. */
+/* Whether the metric is the cost or the time until the target is reached. If a cell never reaches it, the
+ * metric has no value. */
 bool metric_is_to_target(Metric metric);
 /* Like outcome_metric(), except for a cell that ended before its target: this returns the cell's effort
  * until its end. The mean of such values is a restricted mean. Without these cells, arms that often miss the

@@ -208,8 +208,8 @@ static void add_totals(const Experiment *experiment, const GPtrArray *cells, GSt
                 }
 }
 
-/* Lists the bill of a cell's scheduler, unless it is listed already: all cells of an arm share one
- * scheduler, unless a factor names several. */
+/* Lists the bill of a cell's scheduler, unless it is listed already: cells of one arm often share a
+ * scheduler. */
 static void add_scheduler(const Experiment *experiment, const Cell *cell, GPtrArray *seen, GString *text) {
         JsonObject *bill = scheduler_bill(cell);
         g_autoptr(GString) row = g_string_new(NULL);

@@ -59,8 +59,8 @@ char *range_draw(const Range *range, uint64_t seed, uint64_t trial);
 /* The value that was drawn for a trial (an arm) from a range. The string belongs to the arm. */
 const char *trial_value(const Experiment *experiment, size_t arm, size_t range);
 
-/* StopSteps= of a rung: a geometric sequence between the first and the last. Rungs are counted from 0. 0:
- * the job's own StopSteps=. */
+/* StopSteps= of a rung: a geometric sequence between the first and the last. Rungs are counted from 0. If
+ * the result is 0, the job's own StopSteps= applies. */
 uint64_t sweep_steps(const Sweep *sweep, size_t rung);
 /* How many of n trials in a rung go on. */
 uint64_t sweep_room(const Sweep *sweep, uint64_t n);
@@ -103,10 +103,11 @@ const char *trial_state_to_string(TrialState state);
 
 typedef struct Trial {
         size_t arm;
-        size_t n_rungs;   /* rungs that the trial has finished */
-        uint64_t n_steps; /* StopSteps= of the last finished rung; 0: the job's, or none */
-        double value;     /* of the metric, at the end of the last finished rung; NaN: none */
-        double cost;      /* of all cells of the trial, evaluations included */
+        size_t n_rungs; /* rungs that the trial has finished */
+        /* StopSteps= of the last finished rung; 0: no rung is finished, or the job's own value applies */
+        uint64_t n_steps;
+        double value; /* of the metric, at the end of the last finished rung; NaN: none */
+        double cost;  /* of all cells of the trial, with evaluations, in the currency of the price sheet */
         TrialState state;
         const char *fault; /* of the first cell that failed; NULL: none did */
 } Trial;

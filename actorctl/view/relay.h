@@ -7,7 +7,7 @@
 
 typedef struct Relay Relay;
 
-/* Starts the process that sanitises. NULL, with a message: it cannot be started. */
+/* Starts the process that sanitises the text. NULL, with a message: it cannot be started. */
 Relay *relay_new(void);
 /* The descriptor of the pipe: the standard error for programs that this program starts. relay NULL: this
  * program's own standard error. */

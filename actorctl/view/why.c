@@ -45,7 +45,7 @@ static char *change_words(double progress, double money, const char *times) {
         return g_strdup_printf("%.2g %s the progress for %.2g %s the money", progress, times, money, times);
 }
 
-/* Compares the effect of the newest change with the expected effect of this one. */
+/* Appends the effect of the last change of the number of actors, and the expected effect of the new one. */
 static void append_changes(GString *text, char *const *names, const double *row, const char *times) {
         double now = figure(names, row, "before_actors"), before = figure(names, row, "seen_before"),
                progress = figure(names, row, "progress"), seen = figure(names, row, "seen_progress");

@@ -39,7 +39,8 @@ double rebill_actor_second(const PriceSheet *sheet, const JobSettings *settings)
         copy.warm_usec = 0;
         usage_add(&usage, sheet, &copy, &record);
         bill_make(&usage, sheet, &copy, &bill);
-        /* The paper total has execution alone; the price of a request does not depend on its duration. */
+        /* The paper total is the cost of execution alone. It leaves out the price of a request, which does
+         * not depend on time. */
         return bill.paper / SECONDS;
 }
 

@@ -46,7 +46,7 @@ static uint64_t allocation_permille(const PriceSheet *sheet, const JobSettings *
 
 /* One billed stretch of time in the two units that sheets know. */
 typedef struct Stretch {
-        uint64_t billed_nsec; /* times allocation */
+        uint64_t billed_nsec; /* the time, multiplied by the allocation */
         uint64_t mib_usec;
 } Stretch;
 
@@ -360,8 +360,8 @@ static void bill_by_rates(Bill *bill, const Usage *u, const PriceSheet *s) {
                 line_push(bill, c, "requests", (double) u->accounts[c].n_requests, s->request);
 }
 
-/* Bills the electricity of actors, learners and the control processes. Under the other conventions the
- * control processes' time costs nothing. */
+/* Bills the electricity of actors, learners and the control processes. The other functions of this file
+ * charge nothing for the time of the control processes. */
 static void bill_by_energy(Bill *bill, const Usage *u, const PriceSheet *s) {
         for (Charge c = 0; c < _CHARGE_MAX; c++)
                 line_push(bill, c, "kWh",
@@ -398,7 +398,7 @@ static void bill_servers(Bill *bill, const Usage *u, const PriceSheet *s, const 
         line_push(bill, CHARGE_INITIALISATION, "actors-h", start_hours * n_actors_servers, actors);
 }
 
-/* A batch system's allocation: the places of all actors and of the learner, for the whole time. */
+/* Bills what a batch system would allocate: CPUs and memory for all actors and the learner, all the time. */
 static void bill_allocation(Bill *bill, const Usage *u, const PriceSheet *s, const JobSettings *settings) {
         double sec = (double) u->emulated_nsec / 1e9, n = settings_actors_max(settings);
         double vcpus = n * (double) allocation_permille(s, settings, false) / 1000 +

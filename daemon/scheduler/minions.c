@@ -58,7 +58,7 @@ static uint32_t minions_count(const SchedulerView *view, SchedulerState *state) 
 
         facts = minions_facts(view, own.return_mean);
         minions_features(&facts, model.target, features);
-        /* This fails only for lack of memory, and then the job goes on. */
+        /* If memory is short, the job goes on with the fewest actors that it allows. */
         if (minions_decide(view->data, view->n_data, features, &count) < 0)
                 return scheduler_lowest(view->settings);
         return count;

@@ -100,7 +100,7 @@ void scheduler_init(SchedulerState *state, uint32_t policy);
 /* Restores the state from a checkpoint's row. -EBADMSG: it is not a state of this scheduler. */
 int scheduler_restore(SchedulerState *state, uint32_t policy, const void *data, size_t n);
 
-/* The highest and the lowest count that a job allows. */
+/* The most and the fewest actors that a job allows. */
 static inline uint32_t scheduler_highest(const JobSettings *settings) {
         return settings_actors_max(settings);
 }

@@ -33,7 +33,7 @@ static bool window_bounds(const Window *window, uint32_t size, double *ret_lowes
         return highest > lowest;
 }
 
-/* Uses halves, since the difference of two numbers may exceed the largest number. */
+/* (max - value) / (max - min). All are halved first, since a difference may exceed the largest double. */
 static double window_lowness(const Window *window, uint32_t size, double value) {
         double lowest, highest;
 

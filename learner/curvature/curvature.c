@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The sub-sample is treated as one minibatch of the round: if advantages are normalised, this is done within
- * the sub-sample. The objective is that of Nitro's paper: the mean of log-probability times advantage, as a
- * function of the policy's parameters. The loss is the algorithm's own, as a function of all parameters. */
+/* Curvature is measured on a random sample of the round's rows, which is treated as one minibatch: if
+ * advantages are normalised, this is done within the sample. The objective is that of Nitro's paper: the
+ * mean of log-probability times advantage, as a function of the policy's parameters. The loss is the
+ * algorithm's own, as a function of all parameters. */
 #include "learner/curvature/curvature.h"
 
 #include <assert.h>
@@ -119,7 +120,7 @@ static void objective(Runtime *runtime, Tape *t) {
                         1.0);
 }
 
-/* Finds the ends of the spectrum. 0, or -ERANGE. */
+/* Finds the least and the greatest eigenvalue of the Hessian. 0, or -ERANGE: see lanczos_extremes(). */
 static int extremes(Curvature *c, Rows rows, void (*loss)(Runtime *runtime, Tape *tape), bool value,
                 double *ret_min, double *ret_max) {
         Runtime *rt = c->runtime;

@@ -32,7 +32,7 @@ typedef struct Hessian {
         size_t n; /* parameters */
         uint32_t layer_action, layer_log_sd, layer_value;
 
-        /* The loaded loss and rows */
+        /* set by hessian_load(): the loss, and the rows over which its mean is taken */
         const Tape *loss;
         const Batch *batch;
         Rows rows;
@@ -94,7 +94,7 @@ static inline uint32_t hessian_choices(const Network *network) {
         return network->n_choices > 0 ? network->n_choices : 1;
 }
 
-/* The numbers of one shard. */
+/* These two functions return where the data of a shard begin in an array. */
 static inline int32_t *shard_choices(const Hessian *h, uint32_t shard) {
         return h->choices + (size_t) shard * hessian_choices(h->network) * HESSIAN_ROWS;
 }

@@ -32,7 +32,7 @@ typedef struct Batch {
         uint32_t frames;
         uint32_t n_metrics;    /* metrics of an episode */
         uint32_t come_and_go;  /* `active` exists */
-        uint32_t block_frames; /* rows of a rollout with its K - 1 earlier frames, which lie before it */
+        uint32_t block_frames; /* rows of `pixels` for a rollout: those of the frames before it come first */
         size_t n_rows;
 
         float *observations; /* [n_rows][n_observation]: raw, then normalised in place */
@@ -54,16 +54,17 @@ typedef struct Batch {
         uint32_t *n_finals; /* [n_blocks] */
         uint8_t *taken;     /* [n_blocks] */
         uint32_t *actors;   /* [n_blocks]: the actor of each rollout */
-        uint8_t *lost; /* [n_actors_max * envs]: the episode from the last invocation was lost (sticky) */
+        uint8_t *lost; /* [n_actors_max * envs]: 1: the slot's actor was restarted and lost the episode */
 } Batch;
 
 /* 0, -ENOMEM, or -EFBIG: there are more rows than a 32-bit number can count. */
 int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret);
-/* Makes a batch with the actors, environments, steps, finals and sizes of another one. */
+/* Makes an empty batch with the sizes of `shape`, such as its actors, steps and finals_max. */
 int batch_new_shape(const Batch *shape, Batch **ret);
 Batch *batch_free(Batch *batch);
 
-/* The part of an observation that is in its own row: how many numbers, how many bytes, and their place. */
+/* A row stores only the newest frame of its observation (all of it if frames is 1). The next three functions
+ * return how many numbers this part has, how many bytes, and where it begins. */
 static inline size_t batch_frame_numbers(const Batch *batch) {
         assert(batch->frames > 0);
 

@@ -36,7 +36,7 @@ static void row_act(Bench *bench, const float *observation, uint32_t i) {
         forward_row(bench->forward, observation, bench->parameters);
 }
 
-/* The first of every FORWARD_ROWS_MAX rows computes them all in one call. */
+/* Computes FORWARD_ROWS_MAX rows in one call if row i is the first of them; otherwise does nothing. */
 static void row_together(Bench *bench, const float *observation, uint32_t i) {
         size_t stride = bench->page.network.n_observation * sizeof(float);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The smallest task that an algorithm can learn, for tests that it does. */
+/* The smallest task that an algorithm can learn. Tests use it to see that each algorithm learns. */
 #pragma once
 
 #include "lib/algorithm-traits.h"

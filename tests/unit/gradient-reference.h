@@ -4,8 +4,8 @@
 
 #include "tests/unit/learner-fixture.h"
 
-/* Where the input has the number that weight k of a convolution multiplies for this place of the output; -1:
- * it is a zero around the image. */
+/* The index of the input that weight k of a convolution multiplies for output number `square` of a channel;
+ * -1: it lies outside of the image, and is 0. */
 static inline int64_t reference_place(const Convolution *c, uint32_t square, uint32_t k) {
         int64_t y = square / c->out_width * c->stride + k / c->kernel % c->kernel - (int64_t) c->padding;
         int64_t x = square % c->out_width * c->stride + k % c->kernel - (int64_t) c->padding;

@@ -110,7 +110,7 @@ static int initialise(void) {
         return -ENOEXEC;
 }
 
-/* The helpers become modules of their own, since pickled objects name their module. */
+/* Loads bridge.py or parallel.py as a module of its own, since pickled objects name their module. */
 static int load_text(const char *text, const char *file, const char *name, PyObject **ret) {
         _cleanup_(python_unrefp) PyObject *code = Py_CompileString(text, file, Py_file_input);
         _cleanup_(python_unrefp) PyObject *module = code ? PyImport_ExecCodeModule(name, code) : NULL;

@@ -30,8 +30,8 @@ static void test_repeats(gconstpointer name) {
         for (int k = 0; k < 6; k++) {
                 actor_job_rollout(&job, 1);
 
-                /* An actor that repeats the order three times, with slot 2's in between, gives the same
-                 * result. */
+                /* `again` repeats the invocation of actor 1 three times, by turns with those of actor 2. The
+                 * result of actor 1 is the same. */
                 for (int attempt = 0; attempt < 3; attempt++) {
                         g_assert_cmpuint(actor_job_attempt(&again, 1), ==, FAULT_NONE);
                         g_assert_cmpuint(actor_job_attempt(&again, 2), ==, FAULT_NONE);
@@ -76,7 +76,8 @@ static void test_containers(void) {
                 actor_job_done(&jobs[i]);
 }
 
-/* Parts that depend neither on actions nor on step noise are the same whether an episode is cut or not. */
+/* Two short invocations give the same observations, rewards and ends as a single long one, if these depend
+ * neither on actions nor on the noise of steps. */
 static void test_continuity(void) {
         enum { STEPS = 64, ENVS = 3 };
         Job whole, halves;
@@ -296,7 +297,7 @@ static void test_sticky(void) {
         actor_job_new(&job, &sticky, 2, 10, 2);
         l = &job.page.segment;
 
-        /* Episodes go on in instances of their own, though actors 0 and 2 share a container. */
+        /* Each actor's episodes go on in its own instances, though actors 0 and 2 share a container. */
         for (int k = 1; k <= 3; k++)
                 for (uint32_t a = 0; a < ACTORS; a++) {
                         actor_job_rollout(&job, a);

@@ -132,7 +132,7 @@ static void test_reward(void) {
         g_assert_cmpuint(counts.n_outside, ==, 1);
 }
 
-/* Steps the plant a million times by random forces. If a step begins inside the envelope and has a reward
+/* Steps the plant a million times with random forces. If a step begins inside the envelope and has a reward
  * of at least Alpha - 1, it ends inside. Steps with lower rewards occur, too. */
 static void test_monitor(void) {
         enum { STEPS = 1000000 };

@@ -184,7 +184,7 @@ static void test_checkpoint(void) {
         }
 }
 
-/* The output for a stream in pieces of any size, with the flush at its end. */
+/* Sanitises n bytes, which arrive in pieces of `piece` bytes, and flushes. Returns the output. */
 static char *sanitised(const char *bytes, size_t n, size_t piece, bool utf8, bool limited) {
         g_autoptr(SanitisedLines) lines = sanitised_lines_new(utf8, limited);
         GString *text = g_string_new(NULL);

@@ -66,7 +66,7 @@ static void test_duration(void) {
                 g_assert_cmpint(text_duration_parse(none[i]), ==, -1);
 }
 
-/* srun prints the step that a script names between lines of its own. */
+/* Finds the line in which a node's script names its step, among lines that srun itself prints. */
 static void test_step(void) {
         static const char *const none[] = { "", "actord-step \n", "actord-step 3", "actord-step x\n",
                 "actord-step 33333333333\n", "actord-step 3 \nxactord-step 4\n" };
@@ -185,8 +185,8 @@ static void run_shell(const char *command) {
         g_assert_cmpint(status, ==, 0);
 }
 
-/* A node's script waits for the archive with its digest, runs the program of it, and removes all. Another
- * archive, as of a disk that is full, is not unpacked. */
+/* A node's script waits for the archive with the right digest, runs the program in it, and removes the
+ * folder. It does not unpack an archive with another digest, for example one that is cut short. */
 static void test_parcel(void) {
         char *argv[] = { (char *) "/unseen/actord-cluster", (char *) "--node", (char *) "a b", NULL };
         g_autofree char *base = g_dir_make_tmp("actord-parcel-XXXXXX", NULL),

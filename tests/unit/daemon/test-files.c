@@ -199,7 +199,8 @@ static void test_bytes(Fixture *f, const void *userdata) {
         g_assert_false(job_directory_was("1.before-0badcafe", &job));
 }
 
-/* The place of the last checkpoint is allocated behind the end of an empty file. */
+/* job_files_bytes() also counts space that is allocated beyond the end of a file: the learner reserves the
+ * space of its last checkpoint in this way. */
 static void test_bytes_reserved(Fixture *f, const void *userdata) {
         g_autofree char *path = g_build_filename(f->path, "1", "state", CHECKPOINT_RESERVE, NULL);
         int fd;
@@ -291,8 +292,8 @@ static void test_retire(Fixture *f, const void *userdata) {
         g_assert_cmpint(tree_remove(f->fd, name, 10), ==, 0);
 }
 
-/* tree_remove() removes a symbolic link, but not its target, and refuses directories deeper than any of
- * ours. */
+/* tree_remove() removes a symbolic link, but not its target, and refuses a tree deeper than
+ * TREE_DEPTH_MAX. */
 static void test_tree_strange(Fixture *f, const void *userdata) {
         g_autofree char *file = g_build_filename(f->path, "kept", "policy", NULL), *deep = NULL;
         g_autoptr(GString) path = g_string_new(f->path);

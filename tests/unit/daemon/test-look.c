@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests whether a look tells descriptors of the next message from those of a message behind it. */
+/* Tests that look_at_message() distinguishes descriptors of the next message from those of later ones. */
 #include "daemon/look.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #define MESSAGE_MAX 4096u
 
 typedef struct Fixture {
-        int bus[2]; /* bus[1] sends, bus[0] looks */
+        int bus[2]; /* bus[1] sends; look_at_message() gets bus[0] */
 } Fixture;
 
 static void open_fixture(Fixture *f) {
@@ -28,7 +28,8 @@ static void close_fixture(Fixture *f) {
         (void) close(f->bus[1]);
 }
 
-/* Sends the bytes from `begin` on of a message without fields that has n bytes. */
+/* Sends the bytes from `begin` to `end` of a message that has n bytes and no fields. brings: with a
+ * descriptor. */
 static void send_part(const Fixture *f, size_t n, size_t begin, size_t end, bool brings) {
         _cleanup_close_ int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         uint8_t message[MESSAGE_MAX] = { 'l', 1, 0, 1 };
@@ -94,7 +95,7 @@ static void test_nothing_taken(void) {
         close_fixture(&f);
 }
 
-/* A message that comes piece by piece has its descriptors with the first. */
+/* A message that comes piece by piece has its descriptors with the first piece. */
 static void test_pieces(void) {
         Fixture f;
 

@@ -41,7 +41,7 @@ static JobPage page_make(const ActordEnvSpec *spec) {
 static void test_means(void) {
         static const float own[] = { 1, 2, -1, 4, 3, 0 };
         static const int32_t choices[] = { 0, 2, 2 };
-        static const float expected[] = { 1, 2, 1, 2, 0, 0, 1, /* the second and the third chose 2 */
+        static const float expected[] = { 1, 2, 1, 2, 0, 0, 1, /* agents 1 and 2 chose 2 */
                 -1, 4, 2, 1, 0.5f, 0, 0.5f, 3, 0, 0, 3, 0.5f, 0, 0.5f };
         ActordEnvSpec spec = spec_make(3);
         JobPage page = page_make(&spec);
@@ -74,7 +74,7 @@ static void test_all(void) {
         g_assert_cmpmem(joined, sizeof(joined), expected, sizeof(expected));
 }
 
-/* The second of three has gone, and the third has just come: it has taken no action yet. */
+/* Of three agents, the second has left, and the third has just come: it has taken no action yet. */
 static void test_absent(void) {
         static const float own[] = { 1, 2, -1, 4, 3, 0 };
         static const int32_t choices[] = { 0, 2, 2 };

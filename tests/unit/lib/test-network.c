@@ -19,7 +19,8 @@ static ActordEnvSpec spec_make(bool continuous) {
         return (ActordEnvSpec){ .observation = box, .action = continuous ? box : choice };
 }
 
-/* "name kind n_in>n_out input", one a layer; ^ reads the observation. */
+/* Prints "name n_in>n_out input" for each layer. input: the number of the layer that it reads; ^: it reads
+ * the observation. */
 static char *network_to_string(const Network *network) {
         GString *s = g_string_new(NULL);
 
@@ -133,8 +134,8 @@ static void test_observations(void) {
         g_assert_cmpuint(network.n_observation, ==, 3 * 16);
 }
 
-/* A network has an output for each choice of each number, and algorithms that cannot learn several
- * choices say so. */
+/* If an action has several numbers, a network has an output for each possible value of each of them.
+ * Algorithms that cannot learn such actions refuse them. */
 static void test_several_choices(void) {
         static const uint32_t refuse[] = { ALGORITHM_DQN, ALGORITHM_DDPG, ALGORITHM_SAC, ALGORITHM_TD3_BC };
         static const uint32_t learn[] = { ALGORITHM_PPO, ALGORITHM_A2C, ALGORITHM_IMPALA, ALGORITHM_IMPACT,
@@ -322,8 +323,8 @@ static void test_beside(void) {
         g_assert_cmpint(network_derive_beside(&settings, &wide, &rows[0], &network), ==, -E2BIG);
 }
 
-/* A critic reads one observation, number 1, and one action, number 2. An edited network also reads their
- * products 11, 12 and 22. */
+/* A critic reads an observation s and an action a, one number each. An edited network also reads the
+ * products s s, s a and a a. */
 static void test_edited(void) {
         static const NetworkRow row = {
                 .layers = "q", .reads = READS_OBSERVATION | READS_ACTION, .tells = OUTPUT_VALUE

@@ -492,7 +492,7 @@ static void test_step_status(void) {
         g_assert_cmpint(enter_and_act(&keep), ==, 201 << 8);
 }
 
-/* The lists are looked up by name and read by people: sorted, no name twice in a list. */
+/* libseccomp accepts each list of system calls, and makes a filter of it. */
 static void test_filters(void) {
         for (int libraries = 0; libraries < 2; libraries++)
                 for (int kind = SANDBOX_ACTOR; kind <= SANDBOX_LEARNER; kind++) {
@@ -511,8 +511,8 @@ int main(int argc, char **argv) {
         };
 
 #ifdef __SANITIZE_THREAD__
-        /* ThreadSanitizer runs a thread of its own, so that each fork is one of a process with several
-         * threads, which our sandboxes refuse. */
+        /* ThreadSanitizer starts a thread of its own, and our sandboxes refuse a process that had several
+         * threads when it forked. */
         printf("1..0 # SKIP processes that fork without exec are not for ThreadSanitizer\n");
         return 0;
 #endif
