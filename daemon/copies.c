@@ -165,7 +165,7 @@ static int on_outcome(sd_event_source *source, int fd, uint32_t events, void *us
                         outcome.file >= _COPY_FILE_MAX)
                 outcome = (Outcome){ .error = -EIO };
         if (outcome.error == -EXDEV && outcome.file < COPY_DIRECTORY)
-                outcome.error = -EIO; /* file systems return -EXDEV, too; here it means a hidden directory */
+                outcome.error = -EIO; /* later code takes -EXDEV for a hidden directory */
         outcome.reason[sizeof(outcome.reason) - 1] = '\0';
         if (outcome.error >= 0 && !outcome.done) {
                 copy->bytes = outcome.bytes;

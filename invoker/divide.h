@@ -14,14 +14,14 @@ typedef struct ThreadMeters {
         Meter *meters;
 } ThreadMeters;
 
-/* Moves each of the n threads of a process into a cgroup of its own below the process's leaf, in the order
- * in which the threads began. On failure, all threads are back in the leaf. */
+/* Moves each of the n threads of a process into a cgroup of its own below the cgroup of the process (its
+ * leaf), in the order in which the threads began. On failure, all threads are back in the leaf. */
 int thread_meters_init(const Leaf *leaf, int proc_fd, pid_t pid, uint32_t n, ThreadMeters *ret);
 /* Removes the threads' cgroups. Call this when the process has ended. */
 void thread_meters_done(ThreadMeters *meters, const Leaf *leaf);
 
-/* Replaces the claims with the numbers first, first + stride, ... by their parts of a reading: in the ratio
- * of the claims, or equally if all are 0. A claim CLAIM_NONE gets no part, and stays as it is. Pure; the
- * parts add up to the reading. */
+/* Divides a reading among claims[first], claims[first + stride], ..., and replaces each claim by its part:
+ * in the ratio of the claims, or equally if all are 0. A claim CLAIM_NONE gets no part, and stays as it is.
+ * The parts add up to the reading. Pure. */
 #define CLAIM_NONE UINT64_MAX
 void divide_reading(uint64_t reading_nsec, uint32_t first, uint32_t stride, uint32_t n, uint64_t *claims);

@@ -205,7 +205,7 @@ static void deterministic_sample(const Network *network, const float *parameters
         }
 }
 
-/* The result of the passes is the action, unless the job wants random actions or noise. */
+/* For policies that act by passes: their result is the action, unless a random action is drawn. */
 static void shares_sample(const Network *network, const float *shares, bool deterministic,
                 ActordRandom *random, float *ret_action) {
         if (!deterministic && action_is_random(shares[network->n_action], random)) {

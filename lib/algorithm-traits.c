@@ -26,7 +26,7 @@ static_assert(_ALGORITHM_MAX <= 32, "one bit each");
 #define THE_POLICY(follow) \
         { .name = "policy", .reads = READS_OBSERVATION, .n = 1, .passes = 1, .follows = (follow) }
 /* A policy that makes an action in passes (lib/sampler.h). A loss may apply its network once for each pass,
- * and `more` times besides. */
+ * and `more` further times. */
 #define THE_DENOISER(more, how)                                                                      \
         {                                                                                            \
                 .name = "policy", .reads = READS_OBSERVATION, .n = 1, .passes = PASSES_MAX + (more), \

@@ -31,11 +31,13 @@ static inline size_t forward_parameters(const Network *network) {
         return 2 * (size_t) network->n_action + (network->act == ACT_SQUASHED);
 }
 
-/* Computes the parameters of the action from one raw observation. Choices: logits of all numbers in order;
- * or the values of the choices and the chance of a random action. BOX: means, then log standard deviations.
- * ACT_DETERMINISTIC: shares of the bounds, then the chance of a random action. ACT_SQUASHED: means, then the
- * log standard deviations as shares of their bounds, then this chance. Policies that act by passes: shares
- * of the bounds, then this chance. */
+/* Computes the parameters of the action's distribution from one raw observation. c is the chance of a random
+ * action. A share, -1 to 1, is a place between the bounds.
+ *
+ *   choices             the logits of all numbers, in order; or the value of each choice, then c
+ *   BOX                 means, then log standard deviations
+ *   ACT_DETERMINISTIC   shares, then c; also for policies that act by passes
+ *   ACT_SQUASHED        means, then the log standard deviations as shares of their bounds, then c */
 void forward_row(Forward *forward, const void *observation, float *ret_parameters);
 
 /* Like forward_row(), for 1 to FORWARD_ROWS_MAX observations, `stride` bytes apart. Each row gets the bits

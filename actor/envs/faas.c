@@ -265,7 +265,7 @@ static bool scale(Function *own, int32_t choice) {
         }
 }
 
-/* Scales one of the other functions by their rule, between two steps. */
+/* Scales a function that is no agent, by the rule at the top of this file, between two steps. */
 static void scale_by_rule(Function *function) {
         if (function->utilization > 0.8 || function->queue > 0)
                 (void) scale(function, CONTAINER_MORE);

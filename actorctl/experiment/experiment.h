@@ -201,11 +201,11 @@ bool metric_is_to_target(Metric metric);
  * target would look too good. */
 double outcome_restricted(const Outcome *outcome, Metric metric, double target);
 
-/* run.c: runs all missing cells, at most n_jobs at once; 0: as many as the CPUs allow. STATUS_INTERRUPTED:
- * the user ended the experiment. */
-/* Whether there are CPUs for a cell's job, while other jobs use n_busy CPUs. A job that needs more than all
- * CPUs runs alone. */
+/* run.c: whether there are CPUs for a cell's job, while other jobs use n_busy CPUs. A job that needs more
+ * than all CPUs runs alone. */
 bool cell_fits(const Cell *cell, uint64_t n_busy, uint32_t n_cpus);
+/* Runs all missing cells, at most n_jobs at once; 0: as many as the CPUs allow. STATUS_INTERRUPTED: the user
+ * ended the experiment. */
 ExitStatus cells_run(const Experiment *experiment, GPtrArray *cells, const char *directory, uint64_t n_jobs,
                 const Options *options);
 

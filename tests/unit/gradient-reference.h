@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The network a second time, in double precision and in plain loops, for finite differences of losses. */
+/* A second implementation of networks, in double precision and plain loops, for finite differences of
+ * losses. */
 #pragma once
 
 #include "tests/unit/learner-fixture.h"

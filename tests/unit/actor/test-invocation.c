@@ -60,8 +60,8 @@ static void test_containers(void) {
 
         for (int i = 0; i < 4; i++) {
                 actor_job_new(&jobs[i], builtin_env_find("CartPole-v1"), 2, 40, containers[i]);
-                /* A round of fewer actors leaves the others parked. Every other job plays a round's actors
-                 * in reverse: their order must not matter. */
+                /* In round 2 only two actors play. Every other job plays the actors of a round in reverse:
+                 * their order must not matter. */
                 for (int k = 0; k < 4; k++) {
                         int n = k == 2 ? 2 : ACTORS;
 

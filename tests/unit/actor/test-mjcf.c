@@ -108,8 +108,8 @@ static void test_defaults(void) {
         g_assert_false(env_is_default(abi, &other, &reward, 1));
 }
 
-/* The velocities of bodies are the one thing that the next reward reads and that positions do not
- * restore. */
+/* A restored instance goes on exactly like the original. The rewards here read the velocities of bodies,
+ * which do not follow from positions. */
 static void test_snapshot(void) {
         const ActordOption options[] = { HOPPER_TERMS("alive"),
                 env_option("Reward",

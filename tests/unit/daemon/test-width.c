@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The widths of vectors of other CPUs than this one, and the message for a job that asks for a width that
- * the CPU lacks. The sources are included, since the test puts its own facts in place of the compiler's. */
+/* Tests which widths of vectors are found on other CPUs than this one, and the message for a job that asks
+ * for a width that the CPU lacks. The sources are included, since the test replaces what the compiler says
+ * about the CPU. */
 #include <glib.h>
 #include <stdbool.h>
 #include <string.h>

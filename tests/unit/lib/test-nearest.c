@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests the nearest word: it may differ in case, in its missing end or by one slip of a finger. There is
- * none if no word is near. */
+/* Tests that the nearest word is found if a word has another case, lacks its end or has one typing error,
+ * and that no word is found if none is near. */
 #include <glib.h>
 
 #include "lib/settings/settings.h"

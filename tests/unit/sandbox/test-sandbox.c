@@ -341,7 +341,7 @@ static bool is_left_open(const Case *c, const char *name) {
         return c->level == SANDBOX_LEVEL_PROCESS && !landlock_is_there() && g_strv_contains(files, name);
 }
 
-/* With an interpreter the same calls fail, but with an error instead of a signal. */
+/* In a sandbox for an interpreter the forbidden calls fail with an error, and do not end the process. */
 static void test_interpreter_forbidden(gconstpointer data) {
         Case c = { .level = GPOINTER_TO_UINT(data),
                 .libraries = true,
