@@ -154,8 +154,8 @@ static int episode_begin(const Invocation *v, Instance *instance, uint64_t row, 
         return 0;
 }
 
-/* Restores the slots of an environment from the last invocation, or begins a new episode, with observations
- * in row 0. */
+/* Restores the slots of an environment from the last invocation, or begins a new episode. The observations
+ * go into the rows of step 0. */
 static int slot_begin(const Invocation *v, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
         uint32_t bank = v->order->snapshot_bank;
@@ -344,7 +344,8 @@ static void slots_act(const Invocation *v, uint32_t t) {
  * episode. */
 static int step_end(
                 const ActordEnvSpec *spec, const ActordStep *step, uint64_t elapsed_steps, EndKind *ret) {
-        /* The segment has room for a last observation only if the spec announces truncations. */
+        /* Unless the spec announces other truncations, the segment has room for the last observations only
+         * of episodes that reach the horizon. */
         if (step->truncated && !(spec->flags & ACTORD_ENV_TRUNCATES))
                 return -EPROTO;
 

@@ -117,7 +117,8 @@ static uint64_t bytes_of_directory(int jobs_fd, const char *name) {
         return bytes;
 }
 
-/* The bytes of the files of a user's jobs. Ended jobs do not count. */
+/* The bytes of the files of a user's jobs, and of copies that are not finished yet. Ended jobs do not
+ * count. */
 static uint64_t bytes_of_user(Manager *manager, uint32_t uid) {
         GHashTableIter iter;
         uint64_t bytes = 0;
@@ -141,7 +142,7 @@ static uint64_t bytes_of_user(Manager *manager, uint32_t uid) {
 }
 
 /* Takes the directories from the child, which sends them in the order of their kinds: all of them, or none.
- * Returns whether it sent all that the call brought; otherwise closes them. */
+ * False: the child sent more than the call brought; those are closed. */
 static bool take_directories(Copy *copy, int fds[], size_t n) {
         size_t n_taken = 0;
 

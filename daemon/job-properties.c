@@ -74,9 +74,8 @@ static bool is_freezing(const Job *job) {
         return job->row.frozen_usec > 0 && job->row.end_wanted == PLAN_END_NOT && job_active(job);
 }
 
-/* Why the job waits: "12 records and the job's row wait for space in /var/lib/actord (No space left on
- * device)", or the quota that holds a queued job; empty: it waits only for a place (MaxJobs=). Returns
- * ret. */
+/* Why the job waits, such as "12 records and the job's row wait for space in /var/lib/actord (No space left
+ * on device)". Empty: it does not wait, or only for a place (MaxJobs=). Returns ret. */
 static const char *waiting(const Job *job, char ret[WAITING_MAX]) {
         const JobContext *context = job->context;
         char who[64];

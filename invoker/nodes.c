@@ -239,8 +239,8 @@ bool nodes_have_spare(const Node nodes[], uint32_t n, uint32_t n_wanted) {
         return n_counted > n_wanted || (n_expiring > 0 && n_ready >= n_wanted);
 }
 
-/* Gives a node back if there are more nodes than needed. Containers are spread over all nodes, so no node
- * would become idle by itself. */
+/* Chooses a node that gets no more containers, if there have been more nodes than needed for a while.
+ * Otherwise containers are spread over all nodes, and no node would become idle and be given back. */
 static void close_surplus(Nodes *nodes, const uint32_t used[], uint64_t now) {
         uint32_t closing;
 

@@ -216,8 +216,8 @@ static void open_journal(Request *request) {
         request->fds[LAUNCH_FD_STDERR] = fd;
 }
 
-/* Starts anchors, processes that only keep the job's scope alive, when the parent asks for them. The parent
- * asks when the scope exists, so that the anchors start in it and the parent finds them there. */
+/* Starts anchors: idle processes that hold the scopes of actors open. The parent asks for them once the
+ * job's scope exists, so that they start in this scope and the parent finds them there. */
 static void make_anchors(int channel, uint32_t n_anchors) {
         LaunchAnswer ready = { .abi = LAUNCH_ABI };
         char word[8];

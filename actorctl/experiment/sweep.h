@@ -80,7 +80,7 @@ void standings_sort(Standing *standings, size_t n);
 size_t standings_promoted(const Standing *standings, size_t n, uint64_t room);
 
 /* Decides, in order, which of n trials start. left: the rest of the budget. estimates[i]: the cost that
- * trial i may have; 0: unknown. A trial starts if the sum of the estimates up to its own is within the rest.
+ * trial i may have; 0: unknown. A trial starts if it fits the rest, beside the trials that start before it.
  * The trials that start divide the rest in proportion to their estimates, so together they cannot cost more.
  * ret_caps[i]: the share of trial i; 0: it does not start. Returns how many start. */
 size_t sweep_admit(uint64_t left, const uint64_t *estimates, size_t n, uint64_t *ret_caps);

@@ -98,8 +98,8 @@ static ExitStatus check_inner(const Options *options, const JobFile *inner) {
         return STATUS_USAGE;
 }
 
-/* Warns that the new scheduler will hide one that came with actord: in jobs, a name refers first to the
- * user's own scheduler. */
+/* Warns that the new scheduler will replace the user's own of this name, or hide one that came with actord:
+ * in jobs, a name refers first to the user's own scheduler. */
 static void say_replaced(const char *name, const char *own) {
         g_autofree char *shipped = trained_shipped_path(name);
 
@@ -215,7 +215,7 @@ static ExitStatus store(const Options *options, const char *name, const void *da
         return STATUS_OK;
 }
 
-/* Writes the scheduler under a temporary name, so that no job uses it before it is complete. Until then
+/* Keeps the result of an interrupted training as NAME.unfinished, so that no job uses it by mistake:
  * minions:NAME keeps its old meaning. */
 static ExitStatus store_unfinished(const Training *t, const JobStatus *status, const void *data, size_t n) {
         g_autofree char *name = g_strdup_printf(

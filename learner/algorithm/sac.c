@@ -70,7 +70,7 @@ static double temperature_of(Runtime *runtime) {
                                : double_exp(runtime_state(runtime)[STATE_LOG_TEMPERATURE]);
 }
 
-/* One step of Adam along the gradient of log(alpha) in alpha (entropy - target). */
+/* One step of Adam on log(alpha), down the gradient of alpha (entropy - target). */
 static void temperature_move(Runtime *runtime, double rate, double entropy) {
         const JobSettings *s = runtime_settings(runtime);
         double *state = runtime_state(runtime), b1 = s->adam_beta1, b2 = s->adam_beta2, d, m, v;

@@ -65,8 +65,8 @@ static const Unit units_usec[] = {
         { NULL },
 };
 
-/* Splits "12", "1.5" or "2e-7" into a mantissa and a power of ten. Digits beyond the twentieth after the
- * point are below any unit. */
+/* Splits "12", "1.5" or "2e-7" into a mantissa and a power of ten. If the number has more than twenty
+ * digits, further digits after the point are dropped: they are below any unit. */
 static int decimal_parse(const char **text, unsigned __int128 *ret_mantissa, int *ret_exponent) {
         const char *p = *text;
         unsigned __int128 mantissa = 0;

@@ -27,7 +27,8 @@ extern const char parallel_text[] __attribute__((visibility("hidden")));
 static PyObject *bridge;   /* the functions of bridge.py; NULL: Python has not started */
 static PyObject *parallel; /* the functions of parallel.py */
 
-/* Keeps numerical libraries from starting threads: an actor may have only one. */
+/* Keeps numerical libraries from starting threads, since an actor may have only one, and pygame from using a
+ * screen or sound. */
 static void set_variables(void) {
         static const char *const variables[][2] = { { "OPENBLAS_NUM_THREADS", "1" },
                 { "OMP_NUM_THREADS", "1" }, { "MKL_NUM_THREADS", "1" }, { "NUMEXPR_NUM_THREADS", "1" },

@@ -112,8 +112,8 @@ static void test_wait(void) {
         g_assert_cmpuint(clock_wait_nsec(&settings, 21 * sec, 5 * sec, 2, 100), ==, 0);
 }
 
-/* A process that answers quickly may be silent for the floor, a slow one for a multiple of its longest
- * silence, and none for more than an hour. */
+/* A process that answers quickly may be silent for the given least time, a slow one for a multiple of its
+ * longest silence, and none for more than an hour. */
 static void test_patience(void) {
         const uint64_t sec = 1000000000u;
 
