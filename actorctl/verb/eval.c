@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* eval: plays episodes with a policy from a checkpoint file or a job, in a job whose learner makes no
  * updates. Episodes that are recorded, or that begin in given states, are played without a job, since only
- * then this program can see and set each state. */
+ * then can this program see and set each state. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

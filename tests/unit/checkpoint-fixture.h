@@ -22,8 +22,8 @@ void place_open(Place *place);
 void place_close(Place *place);
 void open_bed(Bed *bed, const char *more, int state_fd, int checkpoint_fd);
 
-/* Plays the rounds first + 1 to end, with two actors whose snapshots differ in each round. Round r
- * reads the snapshots of bank (r + parity) % 2. */
+/* Plays the rounds first + 1 to end, with two actors whose snapshots differ in each round. Round r + 1 reads
+ * the snapshots of bank (r + parity) % 2. */
 Answer play(Bed *bed, uint64_t first, uint64_t end, uint32_t parity);
 int checkpoint(Bed *bed, const Place *place, uint64_t round, Answer *ret);
 Answer restore_from(const char *more, int fd);

@@ -114,8 +114,8 @@ static void test_pieces(void) {
         close_fixture(&f);
 }
 
-/* The first bytes hold the start of a message without descriptors, which is enough to know the sender. The
- * message with a descriptor comes far behind them. */
+/* The bytes that are looked at hold only messages without descriptors. The message with a descriptor comes
+ * far behind them. */
 static void test_many(void) {
         uint8_t bytes[256];
         Fixture f;

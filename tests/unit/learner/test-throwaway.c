@@ -153,7 +153,7 @@ static void open_bed(Bed *bed, uint32_t n_threads, int state_fd, int checkpoint_
         bed_restore(bed);
 }
 
-/* Plays rounds first to end - 1. `first` is even, so its snapshots are in bank 0. */
+/* Plays rounds first to end - 1. Round `first` reads the snapshots of bank 0, so `first` must be even. */
 static double play(Bed *bed, uint32_t first, uint32_t end) {
         for (uint32_t round = first; round < end; round++) {
                 bed_take_all(bed, ACTORS, (round - first) & 1, round);
@@ -188,8 +188,8 @@ static void test_threads(void) {
         bed_close(&three);
 }
 
-/* Trained through both of its passes, the refiner comes near the least possible error, which is the
- * variance of the random actions. */
+/* Trained through both of its passes, the refiner makes smaller errors. They cannot fall below the variance
+ * of the random actions. */
 static void test_learns(void) {
         Bed bed = {};
         double first, last;
