@@ -16,7 +16,7 @@
 #include "lib/clock.h"
 #include "lib/saturate.h"
 
-#define GB_SECOND     (1024.0 * 1e6) /* in MiB x microseconds; a GB is 2^30 bytes, as functions are sold */
+#define GB_SECOND     (1024.0 * 1e6) /* in MiB x microseconds: sellers of functions mean 2^30 bytes by GB */
 #define JOULE_PER_KWH 3.6e6
 
 static void add(uint64_t *sum, uint64_t x) {
