@@ -13,7 +13,7 @@ typedef struct RunNote {
 #define RUN_NOTE_EMPTY ((RunNote){ .job_file = g_strdup(""), .status = job_status_empty() })
 
 /* Writes the note in place of an older one. If it cannot be written, the ledger still has everything except
- * the file's name. */
+ * the job file's name. */
 void run_note_write(const char *directory, const char *job_file, const JobStatus *status);
 /* Reads a run's note into an empty one. Returns whether there is a readable note. */
 bool run_note_read(const char *directory, RunNote *ret);

@@ -34,7 +34,7 @@ enum {
         FAILURE_SECONDS_MOST = 600,
         COST_SECONDS = 5,
         OUTAGE_SECONDS = 30, /* longer than an engine lets pass between two looks at its cluster */
-        /* How long a node's program may be silent; and how long a node may wait for the programs. */
+        /* How long a node's program may be silent; how long a node may wait until it has the programs. */
         SILENT_SECONDS = 120,
         AWAIT_SECONDS = 360,
         END_SECONDS = 40,
@@ -150,7 +150,7 @@ static void leave(Head *head, EngineNode *node, ClusterEventKind kind, const cha
 /* Requests */
 
 /* The invoker ignores a new node whose number is not the highest so far, and the engine may report on nodes
- * in any order. So each node has words from its beginning: they are reported at the end of this turn. */
+ * in any order. So each node starts with a text in `words`, which is reported at the end of this turn. */
 static void start_node(Head *head) {
         for (size_t i = 0; i < head->engine.n_nodes; i++)
                 if (head->engine.nodes[i].state == ENGINE_FREE) {
@@ -218,7 +218,7 @@ static void begin_end(Head *head) {
                         leave(head, head->engine.nodes + i, CLUSTER_GONE, "the job has ended");
 }
 
-/* Gives a node back. The invoker's next WANT decides whether another node takes its place. */
+/* Gives a node back. The invoker's next CLUSTER_WANT decides whether another node takes its place. */
 static void release(Head *head, EngineNode *node, const char *words) {
         uint32_t n;
 

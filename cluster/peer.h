@@ -42,6 +42,6 @@ typedef struct PeerTerms {
 pid_t peer_start(int tcp_fd, const PeerTerms *terms, int *ret_channel);
 /* Receives a report of the process. 1: it came; 0: there is none; negative: the process has ended. */
 int peer_receive(int channel, PeerReport *ret);
-/* Allows the process to go on with this peer. *ret_stream: the end of the peer's stream for the head's
- * invoker. */
+/* Tells the process behind `channel` to accept its peer as a node. *ret_stream: the end of the peer's stream
+ * for the head's invoker. */
 int peer_consent(int channel, int *ret_stream);

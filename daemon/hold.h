@@ -11,7 +11,7 @@ typedef struct Quota {
         uint32_t running; /* running jobs while other users wait; 0: an equal share */
         uint32_t actors;  /* actors and memory_bytes: of running jobs; 0: no limit */
         uint64_t memory_bytes;
-        uint64_t disk_bytes; /* of all its jobs' files; 0: no limit */
+        uint64_t disk_bytes; /* of the files of all jobs of the user; 0: no limit */
         setting_money money; /* spending in a day; 0: no limit */
 } Quota;
 
@@ -34,8 +34,7 @@ typedef struct Hold {
         /* beside: the most actors or bytes that the user's other jobs may use; for money, the billionths
          * that were spent today. limit: the quota. */
         uint64_t beside, limit;
-        /* the currency of money */
-        char currency[24];
+        char currency[24];   /* for money */
         uint64_t until_usec; /* CLOCK_REALTIME */
 } Hold;
 

@@ -17,7 +17,8 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
-/* Each reading has its own limit (VERIFY_TIMEOUT_USEC), and may wait for the readings of other jobs. */
+/* The limit of the whole search for an undamaged checkpoint. Each reading also has a limit of its own
+ * (VERIFY_TIMEOUT_USEC), and may wait for the readings of other jobs. */
 #define SEARCH_TIMEOUT_USEC (24ull * 3600 * 1000 * 1000)
 
 /* How the file is damaged. NULL: the error says nothing about the file, such as a lack of memory or

@@ -5,7 +5,7 @@
 
 #include "daemon/manager.h"
 
-/* Fills these columns: in the newest KeepJobs= rows at once, in all other rows in the background. Then sums
- * up the records of one job after another; until then lists show 0 for the job's sums. */
+/* Fills the empty columns: in the newest KeepJobs= rows at once, in all other rows in the background. Then
+ * sums up the records of one job after another; until then lists show 0 for the job's sums. */
 void older_start(Manager *manager);
 void older_done(Manager *manager);

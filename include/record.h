@@ -142,7 +142,7 @@ typedef struct Metered {                        /* read by the invoker, never re
 
 typedef struct Decision {                       /* what was decided for a round: the data to repeat a run */
         uint64_t id;
-        /* how many actors act; if a round waits for all, it also learns from this number */
+        /* how many actors act; without Policy=async the round learns from all of them */
         uint32_t n_actors;
         /* Policy=async: 1 + the actor from whose rollout the round learns; 0: all, or the one that comes
          * first */
@@ -162,7 +162,7 @@ typedef struct NodeUse {
         uint64_t billing_milli;                 /* thousandths of a billing unit of the cluster; 0: none */
 } NodeUse;
 
-/* limits_missing and level: include/sandbox.h. */
+/* include/sandbox.h has the values of limits_missing and level. */
 typedef struct Record {
         uint64_t seq, life, round;              /* seq counts from 1 within the life; round from 1 */
         /* the actor (in WORKER and POOL the container); MaxActors and above: it evaluates; UINT32_MAX: the

@@ -145,9 +145,9 @@ bool fused_forbid_learning(Learners *learners) {
                none != LEARNING_FORBIDDEN;
 }
 
-/* Each actor gets the use that the process claims for it. If threads are metered, it gets a part of its
- * thread's reading, in the ratio of the claims. The number of an actor decides its thread. So a false claim
- * can only move use between actors of one thread. */
+/* Each actor gets the CPU time that the process claims for it. If threads are metered, the actors of a
+ * thread share the thread's reading in the ratio of their claims. An actor's number decides its thread. So a
+ * false claim can only move CPU time between actors of one thread. */
 void fused_answered(Learners *learners, Round *round) {
         uint64_t claims[ACTORS_MAX];
 

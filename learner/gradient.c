@@ -147,8 +147,8 @@ static void layer_backward_weight(Pass *pass, const Layer *l, const float *dy, c
                         gradient + l->weight_at);
 }
 
-/* Computes layer l's part of the gradient of its input. Several layers may read one input. accumulate: this
- * is not the first of them. */
+/* Computes layer l's part of the gradient of its input. accumulate: another layer reads the same input and
+ * has written its part already. */
 static void layer_backward_input(Pass *pass, const Layer *l, const float *weight, const float *dy,
                 bool accumulate, float *ret) {
         if (is_product(l))

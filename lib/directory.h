@@ -4,8 +4,8 @@
  * content. Other folders cannot be recognised, and so must be neither a system directory nor a home.
  *
  * actorctl checks this first, so that the user gets a message. Each program behind a trust boundary checks
- * again when the descriptor arrives. A hostile user may serve and change the directory. So a check may never
- * return, and its result holds only at that moment. */
+ * again when the descriptor arrives. A hostile user may own the file system (FUSE) and change the directory.
+ * So a check may never return, and its result holds only at that moment. */
 #pragma once
 
 #include <errno.h>
@@ -34,8 +34,8 @@ const DirectoryRow *directory_row(DirectoryKind kind);
 /* The kind of the directory at this place of an actor's root; _DIRECTORY_KIND_MAX: there is none. */
 DirectoryKind directory_kind_at(const char *at);
 
-/* The kind of the directory with this key among the files of a submission; _DIRECTORY_KIND_MAX: there is
- * none. */
+/* The kind of the directory that SubmitJob receives under this key; _DIRECTORY_KIND_MAX: the key names no
+ * directory. */
 DirectoryKind directory_kind_of_file(const char *file);
 
 /* Checks whether fd may be mounted as a directory of this kind. 0; -EMEDIUMTYPE: it must not be, for the

@@ -370,8 +370,8 @@ static void square_read(const Convolution *c, const float *x, uint32_t oy, uint3
         }
 }
 
-/* Computes a dense layer for each square of each row, a few squares at once. Biases are added last, as in
- * the learner. */
+/* Computes a convolution: a dense layer for each square of each row's image, a few squares at once. A square
+ * is the part of the image under the kernel. Biases are added last, as in the learner. */
 static void squares_forward(Forward *forward, const float *parameters, uint32_t i, const float *x,
                 size_t n_rows, float *y) {
         const Layer *layer = &forward->network.layers[i];
@@ -504,7 +504,8 @@ static void pass_begin(Forward *forward, const SamplerPass *pass, uint32_t k, si
         }
 }
 
-/* Replaces x, the action with noise, by its combination with F, which has less noise. */
+/* Replaces x, the action with noise, by a combination of x and F, the network's output (lib/sampler.h). The
+ * result has less noise. */
 static void pass_end(Forward *forward, const SamplerPass *pass, uint32_t k, uint32_t layer, size_t n_rows) {
         const Moment *moment = &pass->moment;
         uint32_t n = forward->network.n_action;

@@ -108,8 +108,8 @@ static void consistency_pass(uint32_t n, uint32_t k, SamplerPass *ret) {
         ret->divergence = 0.0f;
 }
 
-/* Computes the weights of the mean between an action and the same action with the noise of step i, (7) of Ho
- * et al. The next pass adds noise with the standard deviation around this mean. The last pass adds none. */
+/* `keep` and `take` are the weights of x and of the estimated action in the mean of the next x, (7) of Ho et
+ * al. The next pass adds noise around this mean: its `spread`. Nothing is added after the last pass. */
 static void diffusion_pass(uint32_t n, uint32_t k, SamplerPass *ret) {
         uint32_t i = n - k;
         double beta = diffusion_beta(n, i), left = diffusion_left(n, i), before = diffusion_left(n, i - 1);

@@ -27,7 +27,7 @@ int sibling_directory(char ret[SIBLING_DIRECTORY_MAX]) {
         slash = strrchr(path, '/');
         if (!slash)
                 return -ENOENT;
-        /* A program in the root directory keeps its slash. */
+        /* Cuts the program's name off. If only the root directory is left, its slash stays. */
         slash[slash == path] = 0;
 
         if (strlen(path) >= SIBLING_DIRECTORY_MAX)

@@ -24,7 +24,7 @@
 #include "lib/cleanup.h"
 #include "sandbox/step.h"
 
-/* Closes: use that is neither metered nor limited. Each child starts in a cgroup of its own
+/* Closes: CPU time and memory that no cgroup meters or limits. Each child starts in a cgroup of its own
  * (CLONE_INTO_CGROUP). If clone3() does not exist, the child moves into that cgroup before any other
  * step. */
 static int step_cgroup(const Sandbox *sandbox, const SandboxEntry *entry) {
@@ -232,8 +232,8 @@ static int drop_own(void) {
 static int end_with_parent(const Sandbox *sandbox) {
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
                 return -errno;
-        /* The parent may have died before this request. In a PID namespace of its own the child cannot see
-         * this, but then its namespace ends with the parent's. */
+        /* The parent may have died before the prctl(). A child with a PID namespace of its own cannot see
+         * its parent, but its namespace ends with the parent's. */
         if (sandbox->level < SANDBOX_LEVEL_USERNS && getppid() != sandbox->parent)
                 return -ESRCH;
         return 0;
@@ -269,8 +269,8 @@ static int step_landlock(const Sandbox *sandbox, const SandboxEntry *entry) {
         return close(sandbox->ruleset_fd) < 0 ? -errno : 0;
 }
 
-/* Closes: CPUs outside AllowedCPUs=. On a host with the cpuset controller a cpuset does the same. This also
- * works without the controller, since the filter forbids to change the affinity. */
+/* Closes: CPUs outside AllowedCPUs=. On a host with the cpuset controller a cpuset does the same. This step
+ * also works without the controller, since the filter forbids every later change of the affinity. */
 static int step_affinity(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (!sandbox->has_cpus || sandbox->level == SANDBOX_LEVEL_NONE)
                 return 0;

@@ -42,9 +42,9 @@ enum {
 typedef enum Hold {
         HOLD_NOTHING,
         HOLD_NOT_EXECUTABLE, /* memory without PROT_EXEC */
-        HOLD_DATA,           /* mmap(): not executable, at the process's own addresses */
+        HOLD_DATA,           /* mmap(): not executable, and not onto shared futex words */
         HOLD_FILE_CODE,      /* mmap(): not executable, or code of a file */
-        HOLD_OWN_CODE,       /* mmap(): as HOLD_FILE_CODE, at addresses of its own */
+        HOLD_OWN_CODE,       /* mmap(): as HOLD_FILE_CODE, and not onto shared futex words */
         HOLD_OWN_ADDRESSES,  /* munmap(), mremap(): not of or onto shared futex words */
         HOLD_OWN_WORDS,      /* futex(): on the process's own words, or the words that it shares */
         HOLD_READING,        /* open for reading, without creating */
@@ -242,7 +242,7 @@ static int add_futex(scmp_filter_ctx filter, int number) {
         return r;
 }
 
-/* The kernel chooses the address of a new mapping. So this address shows where it begins. */
+/* The kernel chooses the address of a new mapping, so the address shows in which range the kernel maps. */
 bool sandbox_has_high_addresses(void) {
         void *page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

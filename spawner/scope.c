@@ -216,7 +216,8 @@ static int start_scope(Asking *a, const char *unit, pid_t pid, gid_t group, char
         return TAKE_FD(fd);
 }
 
-/* Finds the child's anchors: the only other processes in its scope, since they were started there. */
+/* Finds the child's anchors, which keep scopes alive. The child started them in its own scope, where no other
+ * processes are. */
 static int find_anchors(Asking *a, const Child *child, const Cgroup *cgroup, pid_t ret[]) {
         _cleanup_close_ int fd = -EBADF;
         _cleanup_fclose_ FILE *f = NULL;

@@ -6,7 +6,8 @@
 #include <stddef.h>
 
 typedef struct Wait {
-        double latency, served; /* the requests of a step: seconds, and how many */
+        /* how long the requests of a step waited, in seconds, and how many they were */
+        double latency, served;
 } Wait;
 
 /* Shell sort: qsort() may ask the kernel how much memory the host has, which a sandbox forbids. */

@@ -109,7 +109,8 @@ static int check_options(Point *p, Stage s[2]) {
         return p->env->spec(&nonsense, 1, &spec) >= 0 ? TRIAL_FINDING_NONSENSE : TRIAL_FINDING_KEPT;
 }
 
-/* The first byte that was never written: it still has the pattern of each run. -1: there is none. */
+/* The offset of the first byte that the environment did not write: it is still pattern_a in a, and pattern_b
+ * in b. -1: there is none. */
 static int64_t unwritten(const void *a, const void *b, size_t n, int pattern_a, int pattern_b) {
         for (size_t i = 0; i < n; i++)
                 if (((const uint8_t *) a)[i] == pattern_a && ((const uint8_t *) b)[i] == pattern_b)

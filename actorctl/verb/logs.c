@@ -12,7 +12,8 @@
 #include "lib/cleanup.h"
 #include "lib/sanitise.h"
 
-/* Selects the daemon's ACTORD_JOB=N, and the stream that the job's processes were given. */
+/* Selects the daemon's entries with ACTORD_JOB=N, and the entries that the job's processes wrote to
+ * stderr. */
 static int add_matches(sd_journal *journal, uint64_t id) {
         g_autofree char *job = g_strdup_printf("ACTORD_JOB=%" G_GUINT64_FORMAT, id);
         g_autofree char *stream =
@@ -78,7 +79,7 @@ static int seek(sd_journal *journal, const Options *options) {
         r = sd_journal_previous_skip(journal, options->n_lines);
         if (r < 0)
                 return r;
-        /* the journal is at the first of these entries now, and sd_journal_next() would skip it */
+        /* the journal is at the first entry to print, and sd_journal_next() would skip it */
         if (r > 0)
                 print_entry(journal);
         return r;

@@ -110,7 +110,7 @@ ExitStatus verb_submit(const Options *options, char **arguments, size_t n) {
         JobFile job_file;
         ExitStatus status;
 
-        /* checked before anything is loaded: a job's checkpoint would be a descriptor of the other host */
+        /* before any file is opened: --from=JOB would ask the other host's daemon for a descriptor */
         if (options->host && options->from) {
                 complain("--from=%s: a checkpoint cannot be sent over ssh: submit the job on the other host",
                                 options->from);

@@ -4,7 +4,8 @@
 
 #include "actorctl/job-status.h"
 
-/* Whether this bill can be written in this format. false: a message has been printed. */
+/* Whether FOCUS can express the bill: its currency must be three capital letters. false: a message has been
+ * printed. */
 bool bill_focus_check(const JobBill *bill);
 typedef struct FocusNames {
         const char *host;   /* where the job ran */

@@ -36,7 +36,8 @@ const char *beside_to_string(BesideWay way);
  * repeated have `wasted` set. */
 void beside_add(Beside *beside, const PriceSheet *sheet, const JobSettings *settings, const Record *record);
 
-/* Makes the bill of one way. servers: the price sheet with the servers; it may be `sheet` itself. */
+/* Makes the bill for the job as if its rounds had run in this way. servers: the price sheet with the
+ * servers; it may be `sheet` itself. */
 void beside_make(const Beside *beside, BesideWay way, const PriceSheet *sheet, const PriceSheet *servers,
                 const JobSettings *settings, BesideBill *ret);
 void beside_bill_done(BesideBill *bill);

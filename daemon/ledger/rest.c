@@ -31,7 +31,7 @@ int ledger_rest_write(Ledger *from, Ledger *to) {
         r = ledger_begin(to);
         if (r < 0)
                 return r;
-        /* `to` writes the queues of `from` */
+        /* lends the queues of `from` to `to`, which writes them */
         to->pending = from->pending;
         to->n_pending = from->n_pending;
         to->decisions = from->decisions;

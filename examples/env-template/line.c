@@ -26,8 +26,8 @@
 
 #define SQUARES_MAX 1000
 
-/* The instance: one running environment. Zeroed before init(); what is not state (here the options) is
- * set there. */
+/* The instance: one running environment. Its memory is zeroed before init(), which sets the members that are
+ * not state: here the options. */
 typedef struct Line {
         int32_t position; /* the state */
 
@@ -35,7 +35,7 @@ typedef struct Line {
         double slip;
 } Line;
 
-/* What is written to stderr reaches the user who submitted the job. */
+/* Text on stderr reaches the user who submitted the job. */
 static int refuse(const ActordOption *option, const char *reason) {
         fprintf(stderr, "%s=%s: %s\n", option->key, option->value, reason);
         return -EINVAL;
@@ -162,7 +162,8 @@ static int line_restore(void *instance, const void *snapshot) {
         return 0;
 }
 
-/* The next three are optional: the physical state as plain numbers, for `actorctl env rollout --state`. */
+/* The next three functions are optional: they get and set the physical state as plain numbers, for
+ * `actorctl env rollout --state`. */
 static int line_state_parts(const void *instance, ActordStatePart *ret) {
         ret[0] = (ActordStatePart){ .name = "square", .n_numbers = 1 };
         return 1;
@@ -211,7 +212,7 @@ static int line_draw(const void *instance, ActordView *ret_view, ActordShape *re
         return 0;
 }
 
-/* Gives back what init() took beside the instance itself: here nothing. */
+/* Frees the resources that init() acquired besides the instance itself; here there are none. */
 static void line_close(void *instance) {
 }
 

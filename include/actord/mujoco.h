@@ -32,7 +32,7 @@ typedef struct ActordMujocoStep {
         const double *sensors;                  /* sensordata, n_sensors numbers */
 } ActordMujocoStep;
 
-/* Returns 0, with a finite reward and a flag that is 0 or 1; or a negative errno, which fails the
+/* Returns 0 and sets a finite *ret_reward, and *ret_terminated to 0 or 1. A negative errno fails the
  * invocation. */
 #ifdef __GNUC__
 __attribute__((visibility("default")))

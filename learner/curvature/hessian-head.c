@@ -7,7 +7,8 @@
 #include "learner/curvature/hessian.h"
 #include "lib/doubles.h"
 
-/* Adds the terms of one number of an action. Its logits become log-probabilities. */
+/* Adds one number of an action to each row's terms: log-probability and entropy. Its logits in y become
+ * log-probabilities. */
 static void choice_terms(
                 double *y, uint32_t n, const int32_t *choices, double ret[_TERM_MAX][HESSIAN_ROWS]) {
         for (uint32_t r = 0; r < HESSIAN_ROWS; r++) {
@@ -178,8 +179,8 @@ static Along choice_along(const double *y, const double *along, uint32_t n, uint
         return ret;
 }
 
-/* A row's log-probability and entropy are sums over all numbers of its action. So the first loop adds up
- * their derivatives along the direction, and only then each number gets its own. */
+/* A row's log-probability and entropy are sums over all numbers of its action. So the first loop over the
+ * numbers adds up the derivatives of these sums, and the second loop writes the result for each number. */
 static void categorical_along(const Hessian *h, uint32_t shard, const double *y, double *const *along_y,
                 double *const *ret) {
         const Network *network = h->network;

@@ -28,7 +28,8 @@
 enum {
         LANES = KERNEL_LANES,
         SIDE = 4, /* units, and inputs, in a block of weights */
-        /* squares that a block's sums cover at a time, so that the inputs stay in a core's cache */
+        /* Sums go over this many squares (output positions) at a time, so that the inputs stay in a core's
+         * cache. */
         SQUARES = 16,
         UNITS_ALIGN = 8, /* the most units that are computed at once */
 };
@@ -161,7 +162,7 @@ void convolution_backward_input(const Layer *layer, const float *weight, const f
                 .to_step = (size_t) c->channel_step * rows,
         };
 
-        /* [kernel][kernel][units][channels] */
+        /* the layout of `scratch`: [kernel][kernel][units][channels] */
         for (uint32_t k = 0; k < area; k++)
                 for (uint32_t u = 0; u < layer->n_units; u++)
                         for (uint32_t i = 0; i < step; i++)

@@ -145,8 +145,9 @@ Node tape_term(Tape *tape, Term term);
 Node tape_term_late(Tape *tape, Term term);
 
 Node tape_input(Tape *tape, Input input);
-/* Applies a network to these columns. Then its outputs can be read. Each application needs a pass of its
- * own. The gradients of the trained network are added up over its passes, the last pass first. */
+/* Applies a network to the columns of `input`. Then tape_output() can read its outputs. Each application
+ * needs a pass of its own. The gradients of the trained network are added up over its passes, the last pass
+ * first. */
 Node tape_network(Tape *tape, uint32_t net, Node input);
 Node tape_output(Tape *tape, Node network, LayerOutput output);
 /* `width` columns of an input, from `first` on. */

@@ -339,7 +339,7 @@ static void check_objective(SettingsReader *reader, const JobSettings *settings)
                                 word);
 }
 
-/* Checks the keys that a scheduler requires. */
+/* Checks that the file has the keys that its scheduler (Policy=) requires. */
 static void check_policy(SettingsReader *reader, const JobSettings *settings) {
         const setting_counts *s = &settings->schedule;
         uint32_t most = settings_actors_max(settings), fewest = settings->n_actors_min;

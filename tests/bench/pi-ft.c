@@ -8,8 +8,8 @@
 
 int main(void) {
         static const uint32_t passes[] = { 1, 2, 5, 20, 50 };
-        /* The weights of the divergence, as multiples of the least beta with which the iterations approach
-         * an optimum that is near. */
+        /* The weights of the divergence, as multiples of `near`: the least beta with which iterations that
+         * begin near the optimum approach it. */
         static const double shares[] = { 100, 20, 10, 5, 2, 1.2, 1.05, 1.01, 0.95 };
 
         printf("passes,least_near,least,beta,predicted,ratio,r_squared,iterations,last\n");

@@ -122,8 +122,8 @@ static void starts_play(Fused *fused) {
         printf("kept %u of %zu starts\n", started.n_kept, started.n);
 }
 
-/* Removes the first argument if it is an option, and returns the job's environment, watched as the option
- * says. */
+/* Removes the first argument if it is an option. Returns the job's environment, wrapped so that it records
+ * the observations or the starts that the option asks for. */
 static const ActordEnv *env_asked(int *argc, char ***argv, JobSettings *ret_settings) {
         const char *option = *argc > 1 && g_str_has_prefix((*argv)[1], "--") ? (*argv)[1] : "";
         const ActordEnv *env;

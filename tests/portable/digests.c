@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Computes the parts that decide a policy from random numbers, and prints a line with a digest for each
- * part. Every build prints the same lines on every CPU (tests/check-portable.sh). */
+/* Runs each part of the arithmetic that policies depend on, with random numbers as its input, and prints a
+ * digest of the result. Every build prints the same lines on every CPU (tests/check-portable.sh). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

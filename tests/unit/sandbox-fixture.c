@@ -52,7 +52,7 @@ static int enter_namespaces(uint32_t *ret_n_uids) {
                 return write_text("/proc/self/gid_map", map);
         }
 
-        /* Only a process outside can map a range. */
+        /* Only a process outside the user namespace can map a range of ids. */
         if (pipe2(to_child, O_CLOEXEC) < 0)
                 return -errno;
         helper = fork();

@@ -23,8 +23,8 @@ typedef struct Ground {
         double blocks[GROUND_BLOCKS_MAX][GROUND_CORNERS][2]; /* convex parts of obstacles */
 } Ground;
 
-/* slope: [N_GROUND], the slope of each chunk, or a mark that it keeps the height. obstacle: [N_GROUND], the
- * obstacle that begins at each chunk (0: none), or NULL if there are none. */
+/* slope: [N_GROUND], the slope of each chunk, from -1 to 1; 2: the chunk keeps the height. obstacle:
+ * [N_GROUND], the obstacle that begins at each chunk (0: none), or NULL if there are none. */
 void ground_draw(ActordRandom *random, double *ret_slope, double *ret_obstacle);
 void ground_make(const double *slope, const double *obstacle, Ground *ret);
 bool ground_valid(const double *slope, const double *obstacle);

@@ -72,7 +72,7 @@ static mjModel *walker2d_model, *walker2d_v5_model;
 
 static const EnvOption walker2d_options[] = { WALKER2D_OPTIONS(ENV_OPTION) };
 
-/* What Walker2d-v4 and Walker2d-v5 have in common. Their models differ. */
+/* The members that are the same in Walker2d-v4 and Walker2d-v5. Their models differ. */
 #define WALKER2D_TASK                                                                                 \
         .name = "Walker2d", .frame_skip = 4, .horizon_steps = 1000, .solved_return = NAN,             \
         .seen_width = 4.5, .seen_height = 1.1, .velocity_limit = 10, .n_excluded = 1, .judge = judge, \

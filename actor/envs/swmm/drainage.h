@@ -13,7 +13,7 @@ enum { DRAINAGE_MAX = 128 * 1024 };
 
 typedef struct Drainage {
         const char *text, *text_end; /* the text, if this project has it; NULL: it is in a package */
-        uint32_t first_hour;         /* of rain, if the text is this project's */
+        uint32_t first_hour;         /* when rain begins; unused if the text is in a package */
         uint32_t tide_hours;         /* 0: there is no tide */
         const char *package, *version, *file;
         uint32_t n_entries; /* how many entries of rain the package's file has */
@@ -24,7 +24,7 @@ typedef struct Drainage {
 int drainage_write(const Drainage *drainage, const char *task, const StormFamily *family, const Storm *storm,
                 char ret[DRAINAGE_MAX]);
 
-/* Like drainage_write(), but from the content of a package's file. -EINVAL: the file's rain is not the
- * family's profile, or the text does not fit into `ret`. */
+/* Like drainage_write(), but takes the content of the network's file from the Python package. -EINVAL: the
+ * file's rain differs from the profile of the storm family, or the text does not fit into `ret`. */
 int drainage_scale(const Drainage *drainage, const char *file, const StormFamily *family, const Storm *storm,
                 char ret[DRAINAGE_MAX]);

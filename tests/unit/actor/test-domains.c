@@ -225,8 +225,8 @@ static void test_iot_bounds(void) {
         g_assert_cmpfloat(farthest, ==, 200);
 }
 
-/* The mean return of random actions, or of a rule. The rule takes a third of the bandwidth. It changes the
- * power by the number of dB that, by the closed form of the BER, are missing. */
+/* The mean return of random actions, or of a rule. The rule takes a third of the bandwidth. It computes from
+ * the closed form of the BER by how many dB the power must change, and changes it so. */
 static double iot_return(bool ruled) {
         g_autoptr(Env) env = env_new("iot5g-continuous");
         const float *o = env_observation(env);

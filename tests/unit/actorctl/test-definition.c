@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a cell of an experiment depends on: with the same settings and files its result is kept, with others
- * it is run again. */
+/* The definition of an experiment's cell: its settings and files. While the definition is the same, the
+ * cell's result is kept. If it changes, the cell is run again. */
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <string.h>

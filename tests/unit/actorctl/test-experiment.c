@@ -89,8 +89,9 @@ static void test_combinations(void) {
         }
 }
 
-/* Each cell of an arm that repeats another arm's decisions runs after the other arm's cell with the same
- * levels and seed. That cell is a part of its definition. The order of the arms does not matter. */
+/* If an arm repeats another arm's decisions, each of its cells runs after the other arm's cell with the same
+ * levels and seed. The earlier cell is a part of the later cell's definition. The order of the arms does not
+ * matter. */
 static void test_after(void) {
         g_autoptr(Experiment) e = NULL, other = NULL;
         g_autoptr(GPtrArray)

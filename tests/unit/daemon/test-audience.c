@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What users other than a job's owner may see of the job. */
+/* The parts of a job that users other than its owner may see. */
 #include <glib.h>
 #include <string.h>
 

@@ -149,7 +149,7 @@ static void test_reading(Fixture *f, const void *userdata) {
         }
         g_assert_cmpuint(plan_link_position(f->link), ==, 3 * N_RECORDS);
 
-        /* A daemon that was away reads on from what its ledger knows. */
+        /* A daemon that was away reads on behind the last record in its ledger. */
         plan_link_seek(f->link, 3 * N_RECORDS - 2);
         g_assert_cmpint(plan_link_next(f->link, &record), ==, 1);
         g_assert_cmpuint(record.seq, ==, 3 * N_RECORDS - 1);

@@ -13,8 +13,8 @@ static double seen(uint32_t n_actors, Law truth) {
         return truth.sharp ? sqrt(response_of(n_actors, truth)) : response_of(n_actors, truth);
 }
 
-/* Adds stays of eight rounds, whose progress follows the law `truth`, with random noise of this share.
- * Training slows down meanwhile. */
+/* Adds stays of eight rounds. Their progress follows the law `truth`, times a random factor between 1 - noise
+ * and 1 + noise. It becomes less from round to round, as in a real training. */
 static void train(Response *response, Law truth, double noise, GRand *rand) {
         static const uint32_t stays[] = { 1, 16, 2, 32, 1, 16, 2, 8 };
 
@@ -82,8 +82,8 @@ static void test_nothing(void) {
         Response r = {};
         uint32_t before;
 
-        /* Without rounds, the best b is that of theory. The hopeful b is four times as large under the law
-         * of noise, and twice as large under the sharp law. */
+        /* The terms are those of daemon/scheduler/response.h. Without rounds, the best b is the b from
+         * theory. The hopeful b is four times that under the law of noise, and twice under the sharp law. */
         response_fit(&r, (Law){ .b = 3 }, &best, &hopeful);
         g_assert_cmpfloat(best, ==, 3);
         g_assert_cmpfloat(hopeful, ==, 12);

@@ -126,7 +126,8 @@ static char *submit_text(Fixture *f, const char *text) {
         return send_off(f, m, NULL);
 }
 
-/* A daemon that shows records refuses each verb that changes something, whether or not it has the job. */
+/* A daemon with --inspect only shows a ledger. It refuses each method that changes something, whether or not
+ * the job exists. */
 static void test_inspecting(Fixture *f, const void *userdata) {
         static const char *const of_jobs[] = { "StopJob", "RemoveJobFiles" };
         g_autofree char *submitted = NULL, *kept = NULL;
@@ -471,7 +472,7 @@ static void test_bytes_of_a_user(Fixture *f, const void *userdata) {
         g_free((char *) race.first);
 }
 
-/* Data that a scheduler does not check is not given to it. */
+/* A job that only evaluates does not check its scheduler's data, so it must not come with such data. */
 static void test_evaluation_with_data(Fixture *f, const void *userdata) {
         sd_bus_message *m;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A learner whose rounds overlap (Policy=async). It scales observations by the statistics of the policy
- * version that acted. From a checkpoint it goes on, with the actors that were acting, and gets the same bits
- * as a learner that never stopped. */
+ * version that acted. A learner that continues from a checkpoint, with the actors that acted then, gets the
+ * same bits as a learner that never stopped. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/mman.h>

@@ -44,9 +44,9 @@ static void nets_read(const Bed *bed, Nets *ret) {
         }
 }
 
-/* A network's output for an observation and, if the network reads more, n_beside numbers behind it. These
- * are doubles, since finite differences need the derivative with respect to them. So the bias of the first
- * layer gets their weighted sum, and the layer reads 0 in their place. */
+/* A network's output for an observation and for the n_beside numbers `beside` that follow it. Finite
+ * differences of these numbers need doubles, but the network reads floats. So it reads 0 instead of each
+ * number, and the biases of the first layer contain their weighted sums. */
 static void outputs_of(const Network *network, const double *parameters, const float *observation,
                 const double *beside, uint32_t n_beside, LayerOutput output, double *ret) {
         g_autofree double *moved = g_memdup2(parameters, network->n_parameters * sizeof(double));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* IMPACT: the gradient of its loss against finite differences, where the policy has left its target
+/* IMPACT: the gradient of its loss against finite differences, while the policy differs from its target
  * network; the steps at which the target follows; and the content of the buffer. */
 #include "tests/unit/gradient-reference.h"
 
@@ -58,8 +58,8 @@ static void test_gradient(gconstpointer data) {
         double parameters[512];
         size_t n;
 
-        /* Both beds take the same first step. The second bed then takes a second one, whose gradient it
-         * still has; that gradient belongs to the parameters of the first bed. */
+        /* `at` takes one gradient step, and `after` takes two. So the gradient that `after` still has was
+         * computed at the parameters of `at`. */
         open_bed(&at, data, 1);
         learn(&at, 0);
         open_bed(&after, data, 2);

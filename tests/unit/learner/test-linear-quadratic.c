@@ -52,8 +52,8 @@ static void test_optimum(void) {
                 }
 }
 
-/* A diffusion whose F' belongs to a known normal distribution makes this distribution. After the passes, x
- * has its mean, and nearly its deviation. */
+/* The policy before training (LinearQuadratic.before) estimates the noise of a known normal distribution. So
+ * after its passes x has the mean of this distribution, and nearly its standard deviation. */
 static void test_before(void) {
         LinearQuadratic lq = { .n = 0 };
         double mean = 0, variance = 0;

@@ -191,8 +191,8 @@ static void stall_once(void *arg, uint32_t task, uint32_t thread) {
         fleet->taken = false;
 }
 
-/* A long loss counts only up to a limit (learner/threads.c). Otherwise the caller would work alone for 20 s
- * after a loss of 400 ms. */
+/* The time that the help of a thread costs counts only up to a limit (learner/threads.c). Otherwise the
+ * caller would work alone for 20 s after it has lost 400 ms once. */
 static void test_forgiven(void) {
         gint64 until = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
         Fleet fleet = {};

@@ -217,8 +217,8 @@ static void test_finals(void) {
         g_assert_cmpuint(finals_max(1, 0, 8, 32), ==, 256);
         g_assert_cmpuint(finals_max(10, 0, 1, 1), ==, 1);
 
-        /* Compares with a count: the most episodes that can end, over all numbers of steps that the first
-         * episode may already have. */
+        /* Counts the most episodes that can end, whatever number of steps the first episode already has.
+         * finals_max() must not be less. */
         for (uint32_t horizon = 1; horizon < 40; horizon++)
                 for (uint32_t steps = 1; steps < 40; steps++) {
                         uint64_t worst = 0;
