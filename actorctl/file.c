@@ -16,8 +16,8 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
-/* Whether the descriptor is a pipe without a name, as from a shell: the program that started this one made
- * it and writes to it. */
+/* Whether the descriptor is a pipe without a name, such as a shell makes. Either it has a writer, or a read
+ * from it ends at once. */
 static bool is_piped(int fd, const struct stat *st) {
         struct statfs fs;
 

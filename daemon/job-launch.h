@@ -8,6 +8,6 @@
 /* The name of the socket, in the daemon's directory of sockets, on which the job's invoker accepts the
  * daemon. */
 void job_socket_name(const Job *job, char ret[32]);
-/* Prepares the request. checkpoint_fd: from job_checkpoint_choose(). *ret_what: a missing thing, for
- * messages. The request takes the descriptors, even on failure. */
+/* Prepares the request. checkpoint_fd: from job_checkpoint_choose(). *ret_what: on failure, the thing that
+ * the job lacks, such as "its directory". The request takes the descriptors, even on failure. */
 int job_launch_prepare(Job *job, int checkpoint_fd, LaunchRequest *request, const char **ret_what);

@@ -19,7 +19,7 @@ typedef enum DirectoryKind {
 
 typedef struct DirectoryRow {
         const char *at;            /* its place in an actor's root */
-        const char *file;          /* its key among the files of a submission */
+        const char *file;          /* the key under which SubmitJob receives its descriptor */
         const char *section, *key; /* the setting that names the directory */
 } DirectoryRow;
 

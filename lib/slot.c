@@ -319,9 +319,9 @@ static uint64_t span_append(Span *span, uint64_t n, uint64_t bytes) {
 }
 
 /* The most episodes that can be truncated in `steps` steps of `envs` environments. The first episode may
- * have begun earlier and be about to reach its horizon. Each later episode needs the whole length. In a
- * pair, the second slot may be moved into the first slot's episode when that is nearly over. So only every
- * second episode of that slot needs the whole length. */
+ * have begun earlier and be about to reach its horizon. Each later episode takes horizon_steps. In a pair,
+ * the second slot may be moved into the first slot's episode just before its end. So only every second
+ * episode of the second slot takes horizon_steps. */
 static uint64_t truncations_max(const ActordEnvSpec *spec, uint64_t envs, uint64_t steps, bool pairs) {
         uint64_t each;
 

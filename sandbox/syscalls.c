@@ -194,8 +194,8 @@ static const struct scmp_arg_cmp own_addresses[] = {
 };
 
 /* Allows mmap() of memory that is not executable. With `code` it also allows a private mapping of a file
- * that is never writable, as the linker makes for a library's text. The mapping may be at any address, or
- * only at the process's own addresses. */
+ * that is never writable, as the linker makes for a library's text. With `own` the mapping must lie outside
+ * of the range for shared words. */
 static int add_mmap(scmp_filter_ctx filter, int number, bool code, bool own) {
         const uint64_t writable = PROT_WRITE | PROT_EXEC, shared = MAP_ANONYMOUS | MAP_SHARED;
 

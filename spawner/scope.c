@@ -472,8 +472,8 @@ static int weigh(Asking *a, uint64_t *ret_weight) {
         }
 }
 
-/* Removes the notes of the slice, and then the slice. If a note stays, the daemon asks again; by then the
- * slice may be gone. */
+/* Removes the manager's notes of the slice's properties, and then the slice. If a note stays, the daemon asks
+ * again; by then the slice may be gone. */
 static int clear(Asking *a, uint64_t *unused) {
         _cleanup_close_ int fd = -EBADF;
         int forgotten = a->launch->cpu_weight > 0 ? forget_properties(a) : 0, r;

@@ -163,7 +163,8 @@ void page_table(Page *page, const GPtrArray *cells, guint columns, const double 
                 g_string_append_c(page->text, '\n');
 }
 
-/* The picture is XML of this program, in which texts are escaped already. HTML allows no XML declaration. */
+/* This program made the picture, so its texts are escaped already. HTML allows no XML declaration, so the
+ * text before <svg is left out. */
 void page_svg(Page *page, const char *svg) {
         const char *begin = strstr(svg, "<svg");
 

@@ -398,8 +398,8 @@ static const struct {
 };
 /* clang-format on */
 
-/* The first given option that `actorctl env` does not accept with this word; NULL: it accepts all of
- * them. */
+/* The first given option that `actorctl env WORD` does not accept; NULL: it accepts all of them. word: the
+ * index of WORD in words[]. */
 static const char *excess(const Options *options, size_t word) {
         const struct {
                 bool given;

@@ -27,7 +27,9 @@ typedef struct BesideBill {
         const PriceSheet *sheet;
         const char *clock; /* the clock that the seconds are measured by */
         double seconds, paper, full;
-        char *assumes, *unknown; /* g_free(). unknown: why there are no amounts; NULL: there are amounts */
+        /* g_free(). assumes: the assumption behind the amounts, in words; unknown: why there are no amounts;
+         * NULL: there are amounts */
+        char *assumes, *unknown;
 } BesideBill;
 
 const char *beside_to_string(BesideWay way);

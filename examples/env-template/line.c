@@ -185,8 +185,8 @@ static int line_set_state(void *instance, const double *state, void *ret_observa
         return 0;
 }
 
-/* Optional: what a person sees of the state, for `actorctl env rollout --gif` and `actorctl eval --gif`.
- * A square is 1 wide here. */
+/* Optional: draws the state, for `actorctl env rollout --gif` and `actorctl eval --gif`. A square is 1 wide
+ * here. */
 static int line_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Line *line = instance;
         double right = line->n_squares - 1;

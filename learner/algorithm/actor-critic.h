@@ -41,7 +41,7 @@ Node actor_critic_value_loss(Tape *tape); /* half the squared error of the value
 void actor_critic_loss(Tape *tape, const ActorCriticWeights *weights, Node policy, Node value_loss);
 
 /* Takes one step of the optimiser with the last gradient. sums: came with that gradient, and are added to
- * `total`. 0, or -ERANGE. */
+ * `total`. 0, or an error of runtime_apply(). */
 int actor_critic_apply(Runtime *runtime, double rate, const double sums[_ACTOR_CRITIC_SUM_MAX],
                 ActorCriticTotal *total);
 

@@ -12,7 +12,8 @@ typedef struct Algorithm {
         const char *name;
         void (*init)(const JobSettings *settings,
                         double state[ALGORITHM_STATE_MAX]); /* before the first round; may be NULL */
-        int (*learn)(Runtime *runtime); /* learns from a round; 0, or -ERANGE: a number is not finite */
+        /* Learns from a round. 0; -ERANGE: a number is not finite; -ETIMEDOUT: another learner has stopped. */
+        int (*learn)(Runtime *runtime);
         /* Records the loss at the end of the round, with advantages that are already normalised. NULL: the
          * curvature of the loss is not measured. */
         void (*loss)(Runtime *runtime, Tape *tape);

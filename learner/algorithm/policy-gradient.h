@@ -6,7 +6,7 @@
 #include "learner/algorithm/actor-critic.h"
 
 /* Takes one gradient step on these rows of the batch. Their advantages and targets must have been computed.
- * Adds the statistics to `total`. 0, or -ERANGE. */
+ * Adds the statistics to `total`. 0, or an error of runtime_gradient(). */
 int policy_gradient_step(Runtime *runtime, Rows rows, double rate, ActorCriticTotal *total);
 
 /* Records the loss of policy_gradient_step(), for advantages that are normalised already. */

@@ -125,7 +125,7 @@ void convolution_forward(const Layer *layer, const float *weight, const float *x
                 .to_step = squares * rows,
         };
 
-        /* [channels][kernel][kernel][units] */
+        /* the layout of `scratch`: [channels][kernel][kernel][units] */
         for (uint32_t k = 0; k < layer->n_reads; k++)
                 for (uint32_t u = 0; u < step; u++)
                         scratch[(size_t) k * step + u] =

@@ -24,7 +24,7 @@ static double median(double *msec) {
         return msec[ROUNDS / 2];
 }
 
-/* noise_actors: the noise scale is measured on the shares of this many actors; 0: it is not measured. */
+/* noise_actors: the noise scale is measured on the rows of this many actors; 0: it is not measured. */
 static double learn_msec(Bed *bed, uint32_t round, uint32_t noise_actors) {
         bed->settings.noise_scale = noise_actors > 0;
         bed->settings.n_noise_actors = noise_actors;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* An environment whose action is several choices at once: three dials of 2, 3 and 4 positions. A signal
- * shows the right position of each dial. Each dial that stands there pays a third. With [Environment]
+ * shows the right position of each dial. Each dial in its right position pays a third. With [Environment]
  * Equal=1 all dials have 3 positions, as the first version of the ABI describes them. With Choices=1 the
  * signals are observed as choices of 4. The tests compile this file with the installed header alone, or with
  * the header of the first version. */

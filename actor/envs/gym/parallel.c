@@ -73,8 +73,8 @@ static int present(const Parallel *p, const ParallelTask *task, uint8_t *ret) {
         return n;
 }
 
-/* When an episode has ended, no agent is present. Then all agents count as active: the episode's last state
- * still belongs to the agents that acted. */
+/* In the last state of an episode no agent is present. This state still belongs to the agents that acted, so
+ * all agents count as active. */
 int parallel_look(Parallel *p, const ParallelTask *task) {
         int n = present(p, task, p->active);
 

@@ -31,7 +31,7 @@ typedef struct ParallelSpaces {
 
 int parallel_learn(ParallelTask *task, PyObject *env, GymSpace *observation);
 
-/* `env` is a Parallel of parallel.py. */
+/* Looks up the parts of `env`, a Parallel of parallel.py. */
 int parallel_bind(Parallel *p, const ParallelTask *task, PyObject *env);
 void parallel_release(Parallel *p);
 

@@ -45,8 +45,8 @@ static void write_file(const char *name, const char *text) {
         g_assert_true(g_file_set_contents(path, text, -1, NULL));
 }
 
-/* A cell's definition includes a user's own modules, also those in folders below, but not what Python
- * compiles of them. Of a virtual environment it includes the names and versions of packages. */
+/* A cell's definition includes a user's own modules, also those in folders below, but not the bytecode that
+ * Python makes of them. Of a virtual environment it includes the names and versions of packages. */
 static void test_modules(void) {
         g_autofree char *modules = g_build_filename(directory, "mine", NULL),
                         *environment = g_build_filename(directory, "venv", NULL),

@@ -61,7 +61,7 @@ static void test_exact(gconstpointer eta_text) {
         Bed bed = {};
 
         bed_start(&bed, sections, &spec);
-        /* So that the policy is not uniform to begin with. */
+        /* Begins with a policy that is not uniform. */
         for (size_t i = 0; i < bed.page.network.n_parameters; i++)
                 bed.learner->runtime->nets[NET_POLICY]->parameters[i] += 0.3f * sinf((float) i);
         probabilities_read(&bed, expected);

@@ -157,7 +157,7 @@ static void stall(void *arg, uint32_t task, uint32_t thread) {
                 g_usleep(20000);
                 return;
         }
-        /* So the other thread can take its task in time, whatever core it has. */
+        /* Waits, so that the other thread can take its task in time, whatever core it has. */
         while (!fleet->taken && g_get_monotonic_time() < until)
                 g_usleep(50);
         fleet->taken = false;
