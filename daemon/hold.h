@@ -7,9 +7,9 @@
 #include "include/settings.h"
 
 typedef struct Quota {
-        uint32_t jobs;    /* jobs that have not ended */
-        uint32_t running; /* running jobs while other users wait; 0: an equal share */
-        uint32_t actors;  /* actors and memory_bytes: of running jobs; 0: no limit */
+        uint32_t jobs;    /* the most jobs that have not ended */
+        uint32_t running; /* the most running jobs while other users wait; 0: an equal share */
+        uint32_t actors;  /* actors and memory_bytes: the most for all running jobs; 0: no limit */
         uint64_t memory_bytes;
         uint64_t disk_bytes; /* of the files of all jobs of the user; 0: no limit */
         setting_money money; /* spending in a day; 0: no limit */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rows of jobs that an older actord wrote: the columns that lists show are empty until they have been filled
- * from the jobs' texts. */
+/* Rows of jobs that an older actord wrote lack some columns that lists of jobs show. This file fills the
+ * columns from the jobs' texts. */
 #pragma once
 
 #include "daemon/manager.h"

@@ -51,7 +51,7 @@ typedef struct Progress {
         uint32_t n_actors;
         uint64_t learner_emulated_nsec;
 
-        /* the round in flight: its rollouts and update are announced when it ends */
+        /* sums of the round in flight; `facts` gets them when the round ends */
         uint64_t n_rollouts, rollouts_nsec, slowest_nsec, update_nsec;
         double training_cost; /* the full total before that round, without evaluations */
         DistributionMeter distribution;

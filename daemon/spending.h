@@ -12,7 +12,8 @@
  * may have been set. */
 #define SPENDING_LOOK_USEC (3600ull * 1000 * 1000)
 
-/* Users without a limit are counted less often, since each count writes two pages. */
+/* The costs of users without a limit are noted only this often, since each note writes two pages of the
+ * ledger. */
 #define SPENDING_NOTE_USEC (5000ull * 1000)
 
 /* Call this before a commit: it puts the jobs' costs so far into the same transaction as their records.

@@ -31,7 +31,7 @@ typedef enum SeatState {
 #define KILLS_MAX 100u
 typedef struct Attempts {
         uint32_t n, n_killed; /* failed attempts; n_killed: those that were killed from outside */
-        uint32_t n_lost;      /* those that were lost with their node, which no limit counts */
+        uint32_t n_lost;      /* attempts that were lost with their node; no limit counts them */
 } Attempts;
 
 /* Counts a failed attempt. False: no attempt is left. */

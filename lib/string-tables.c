@@ -158,7 +158,7 @@ const char *invoker_step_sentence(uint32_t step) {
         return LOOKUP(invoker_steps, step);
 }
 
-/* Describes an error of loading. The message before it has the details. */
+/* Describes why an environment does not load. The message before it has the details. */
 static const char *load_word(int error) {
         switch (error) {
         case EINVAL: return "it cannot be made with these settings";

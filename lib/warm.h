@@ -11,7 +11,7 @@
 #include "include/settings.h"
 
 typedef struct WarmRest {
-        uint32_t n_provisioned; /* how many more stay as long as the job lasts */
+        uint32_t n_provisioned; /* how many more containers stay as long as the job lasts */
         uint64_t keep_nsec;     /* on the emulated clock; UINT64_MAX: for ever */
 } WarmRest;
 

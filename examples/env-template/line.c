@@ -41,8 +41,8 @@ static int refuse(const ActordOption *option, const char *reason) {
         return -EINVAL;
 }
 
-/* Options are the rows of the job's [Environment] section, as text. Refuse what you do not know: a
- * misspelt key that is ignored is a wasted experiment. */
+/* Options are the rows of the job's [Environment] section, as text. Refuse unknown keys: a misspelt key that
+ * is ignored is a wasted experiment. */
 static int parse(const ActordOption *options, uint32_t n_options, Line *ret) {
         *ret = (Line){ .n_squares = 10, .slip = 0.1 };
 

@@ -385,7 +385,7 @@ static GArray *curve_of(const char *name) {
 }
 
 /* A seed that has ended keeps its last value in the curves. So the curve of costs does not fall when the
- * dear seeds end first, and it ends at the final bills. */
+ * expensive seeds end first, and it ends at the final bills. */
 static void test_pictures(void) {
         g_autoptr(Experiment) e = NULL;
         g_autoptr(GPtrArray) cells =
@@ -400,8 +400,8 @@ static void test_pictures(void) {
         g_assert_cmpuint(cost->len, ==, 18);
         for (guint i = 3; i < cost->len; i += 2)
                 g_assert_cmpfloat(g_array_index(cost, double, i), <=, g_array_index(cost, double, i - 2));
-        /* In the end the median of the costs 9 9 1 1 is 5. After the first round the dear seeds have spent a
-         * fourth and the others a tenth, so the median is 1.175. */
+        /* In the end the median of the costs 9 9 1 1 is 5. After the first round the expensive seeds have
+         * spent a fourth and the others a tenth, so the median is 1.175. */
         first = g_array_index(cost, double, 1);
         last = g_array_index(cost, double, 17);
         g_assert_cmpfloat_with_epsilon((first - last) / 320, (5 - 1.175) / 10, 0.001);

@@ -8,7 +8,7 @@
 
 #define ACTORS_MOST 64u
 
-/* A round's progress as a learner measures it. Under the sharp law that is the square root. */
+/* A round's progress as a learner measures it. Under the sharp law this is the square root of response_of(). */
 static double seen(uint32_t n_actors, Law truth) {
         return truth.sharp ? sqrt(response_of(n_actors, truth)) : response_of(n_actors, truth);
 }

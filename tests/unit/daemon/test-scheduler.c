@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The schedulers' numbers of actors, which are within the job's limits. And a scheduler's state, which goes
- * into a checkpoint's row and comes back. */
+/* Each scheduler chooses the expected numbers of actors, within the job's limits. A scheduler's state comes
+ * back unchanged from a checkpoint's row. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>

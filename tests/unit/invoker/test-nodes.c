@@ -120,8 +120,8 @@ static void test_plausible(void) {
         g_assert_cmpuint(nodes_plausible_nsec(1, 0, 1), ==, 0);
 }
 
-/* A node is given up when it has been silent for `patience`, without the time in which this host was
- * stopped. */
+/* A node is given up when it has been silent for `patience`. Time in which this host was stopped does not
+ * count. */
 static void test_silence(void) {
         const uint64_t patience = 8 * SEC;
         Silence silence;
@@ -222,8 +222,8 @@ static uint32_t last_wanted(int fd) {
         return n;
 }
 
-/* Nodes that come up and cannot begin. After three of them in a row, the invoker asks for no more. A node
- * that begins in between starts the count anew. */
+/* Nodes that come up, but cannot run the job's actors. After three of them in a row, the invoker asks for no
+ * more. A node that becomes ready in between starts the count anew. */
 static void greet_in_vain(void) {
         const CarrierWord ready = { .kind = CARRIER_READY },
                           lost = { .kind = CARRIER_LOST, .words = "it has no libm" };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* PI-FT's iterations on a problem whose optimum is known. Their error falls by a constant ratio, the one of
- * the theory, down to 1e-8. If the divergences have too small a weight, the iterations come no nearer. */
+/* PI-FT's iterations on a problem whose optimum is known. Each iteration multiplies the error by the ratio
+ * that the theory gives, down to 1e-8. If the weight of the divergences is too small, the iterations come no
+ * nearer. */
 #include <glib.h>
 
 #include "tests/unit/linear-quadratic.h"
