@@ -216,8 +216,8 @@ static int start_scope(Asking *a, const char *unit, pid_t pid, gid_t group, char
         return TAKE_FD(fd);
 }
 
-/* Finds the child's anchors, which keep scopes alive. The child started them in its own scope, where no other
- * processes are. */
+/* Finds the child's anchors, which keep scopes alive. The child started them in its own scope, where no
+ * other processes are. */
 static int find_anchors(Asking *a, const Child *child, const Cgroup *cgroup, pid_t ret[]) {
         _cleanup_close_ int fd = -EBADF;
         _cleanup_fclose_ FILE *f = NULL;
@@ -472,8 +472,8 @@ static int weigh(Asking *a, uint64_t *ret_weight) {
         }
 }
 
-/* Removes the manager's notes of the slice's properties, and then the slice. If a note stays, the daemon asks
- * again; by then the slice may be gone. */
+/* Removes the manager's notes of the slice's properties, and then the slice. If a note stays, the daemon
+ * asks again; by then the slice may be gone. */
 static int clear(Asking *a, uint64_t *unused) {
         _cleanup_close_ int fd = -EBADF;
         int forgotten = a->launch->cpu_weight > 0 ? forget_properties(a) : 0, r;

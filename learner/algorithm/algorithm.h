@@ -12,7 +12,7 @@ typedef struct Algorithm {
         const char *name;
         void (*init)(const JobSettings *settings,
                         double state[ALGORITHM_STATE_MAX]); /* before the first round; may be NULL */
-        /* Learns from a round. 0; -ERANGE: a number is not finite; -ETIMEDOUT: another learner has stopped. */
+        /* Learns from a round. 0; -ERANGE: a number is not finite; -ETIMEDOUT: another learner stopped. */
         int (*learn)(Runtime *runtime);
         /* Records the loss at the end of the round, with advantages that are already normalised. NULL: the
          * curvature of the loss is not measured. */

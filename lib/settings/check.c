@@ -366,8 +366,8 @@ static void check_policy(SettingsReader *reader, const JobSettings *settings) {
                 }
 }
 
-/* Programs that know nothing about jobs print the tag, and it is part of the ledger's keys. So only characters
- * without a special meaning are allowed. */
+/* Programs that know nothing about jobs print the tag, and it is part of the ledger's keys. So only
+ * characters without a special meaning are allowed. */
 static void check_tag(SettingsReader *reader, const JobSettings *settings) {
         size_t n = strspn(settings->tag, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-._+:@/");
 

@@ -8,13 +8,13 @@
 
 #define ACTORS_MOST 64u
 
-/* A round's progress as a learner measures it. Under the sharp law this is the square root of response_of(). */
+/* A round's progress as a learner measures it: under the sharp law the square root of response_of(). */
 static double seen(uint32_t n_actors, Law truth) {
         return truth.sharp ? sqrt(response_of(n_actors, truth)) : response_of(n_actors, truth);
 }
 
-/* Adds stays of eight rounds. Their progress follows the law `truth`, times a random factor between 1 - noise
- * and 1 + noise. It becomes less from round to round, as in a real training. */
+/* Adds stays of eight rounds. Their progress follows the law `truth`, times a random factor that differs
+ * from 1 by at most `noise`. It becomes less from round to round, as in a real training. */
 static void train(Response *response, Law truth, double noise, GRand *rand) {
         static const uint32_t stays[] = { 1, 16, 2, 32, 1, 16, 2, 8 };
 

@@ -54,8 +54,8 @@ static void test_choose(void) {
         g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 3), ==, 0);
         used[0] = 1;
         g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 4), ==, 0);
-        /* If all CPUs are in use, a container goes to the host or node with the fewest containers in excess of
-         * its CPUs. */
+        /* If all CPUs are in use, a container goes to the host or node with the fewest containers in excess
+         * of its CPUs. */
         used[0] = 4;
         used[1] = 5;
         g_assert_cmpuint(nodes_choose(nodes, 3, used, 4, 5), ==, NODE_NONE);

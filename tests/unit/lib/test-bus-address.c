@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The bus has the address that sd-bus would use. A connection of bus_client_open() does not tell the bus that
- * it accepts descriptors. */
+/* The bus has the address that sd-bus would use. A connection of bus_client_open() does not tell the bus
+ * that it accepts descriptors. */
 #include "lib/bus-address.h"
 
 #include <errno.h>
