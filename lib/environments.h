@@ -28,8 +28,8 @@ typedef struct EnvironmentNumber {
         const char *what; /* the things that N counts */
 } EnvironmentNumber;
 
-/* Finds the row if `name` has the form NAME:N, such as "faas:3"; NULL: it has not. *ret_n: the digits after
- * the colon; NULL: they are no valid number. */
+/* Finds the row of a name such as "faas:3"; NULL: `name` is of another kind. *ret_n: the digits after the
+ * colon; NULL: they are no valid number. */
 const EnvironmentNumber *environment_number(const char *name, const char **ret_n);
 
 /* Whether the environment runs or reads a user's file, and so may be loaded only inside a sandbox. */
