@@ -82,8 +82,8 @@ ExitStatus verb_verify(const Options *options, char **arguments, size_t n) {
         status = job_file_load(&job_file, arguments[0], options->sets);
         if (status == STATUS_OK)
                 status = job_file_add_data(&job_file, options);
-        /* From here on this program handles Ctrl-C itself. Before, while it reads the job file from a pipe,
-         * Ctrl-C must end it. */
+        /* From here on Ctrl-C waits for job_follow(). Earlier, while this program reads the job file from a
+         * pipe, Ctrl-C must end it. */
         follow_prepare();
         if (status == STATUS_OK)
                 status = verify_submission(options, &job_file);
