@@ -13,7 +13,8 @@
 #include "lib/rng.h"
 #include "lib/slot.h"
 
-/* Begins one episode, on a stream that no job uses, since a job's episodes count from 1. */
+/* Begins one episode, with the random stream of episode 0. A job's episodes count from 1, so no job uses
+ * this stream. */
 static int episode_try(
                 const JobSettings *settings, const ActordEnv *env, void *instance, void *observation) {
         ActordRandom random;

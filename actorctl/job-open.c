@@ -17,7 +17,7 @@ char *job_called(const char *word) {
         return g_strdup_printf("%s %s", word_names_run(word) ? "run" : "job", word);
 }
 
-/* Checks that the run's job has ended: otherwise the daemon that shows the run does not know the job. */
+/* Checks that the run's job has ended. The private daemon that shows a run knows only ended jobs. */
 static ExitStatus check_ended(const Connection *connection, const char *word) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         g_autofree char *called = NULL;

@@ -239,7 +239,8 @@ static int start_invoker(const Launch *launch, int settings_fd, int plugin_fd, i
                 [LAUNCH_FD_STATE] = null,
                 [LAUNCH_FD_SOCKET] = stream_fd,
                 [LAUNCH_FD_CHECKPOINT] = null,
-                [_LAUNCH_FD_FIXED] = plugin_fd, /* if the launch has a mount */
+                /* sent only if the job has a plugin: launch->n_mounts is 1 */
+                [_LAUNCH_FD_FIXED] = plugin_fd,
         };
         int pair[2], r;
         pid_t pid;

@@ -56,7 +56,7 @@ typedef struct Slurm {
         Delivery delivery;
         bool submitted; /* Slurm has accepted a job of this engine */
         bool unsure;    /* Slurm may have a job of this engine whose number sbatch did not report */
-        char strays[STRAYS_MAX][32]; /* such jobs, as the last look found them by `name` */
+        char strays[STRAYS_MAX][32]; /* the numbers of such unreported jobs; squeue lists them by `name` */
         size_t n_strays;
 } Slurm;
 
@@ -109,9 +109,9 @@ static void slurm_done(Engine *engine) {
         engine->own = NULL;
 }
 
-/* Starts a command. If the command does not exist, the engine refuses to give nodes. Any other failure does
- * so only during the checks. Later it delays the next try, since this host may lack memory or processes for
- * a while. */
+/* Starts a command. If the command does not exist, or fails to start during the checks, the engine refuses
+ * to give nodes. After the checks a failure only delays the next try, since this host may lack memory or
+ * processes for a while. */
 static bool start(Engine *engine, Command *command, char *const argv[], const char *input) {
         int r = command_start(command, argv, input, COMMAND_SECONDS);
         Slurm *slurm = engine->own;
@@ -280,7 +280,8 @@ static void leave_out_suspended(const Slurm *slurm, EngineNode *node, Sight *sig
                 node->ahead -= gap;
 }
 
-/* When a job ended: its start and its used time are then both by the cluster's clock. */
+/* When a job ended, by the cluster's clock. The time for which Slurm had suspended it is left out, since
+ * job->used does not count it. */
 static int64_t find_end(const EngineNode *node, const TextJob *job) {
         return node->started > 0 && job->used >= 0 ? node->started + job->used : job->ended;
 }

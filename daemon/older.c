@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each row is read and completed once, and the job's files are counted. A row that cannot be read any more
- * gets empty texts, and is not read again. A job's records are summed up in small portions. The summary is
- * then written as for any job that ends, with the columns of lists and the totals, in one transaction. If
- * the daemon ends before that, nothing is written, and the next daemon begins with this job again. */
+/* Each row that an older actord wrote (daemon/older.h) is read and completed once, and the job's files are
+ * counted. A row that cannot be read any more gets empty texts, and is not read again. A job's records are
+ * summed up in small portions. The summary is then written as for any job that ends, with the columns of
+ * lists and the totals, in one transaction. If the daemon ends before that, nothing is written, and the next
+ * daemon begins with this job again. */
 #include "daemon/commit.h"
 #include "daemon/job-end.h"
 #include "daemon/older.h"

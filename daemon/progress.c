@@ -205,7 +205,7 @@ static void add_evaluation(Progress *p, const Record *record) {
         add_evaluation_metrics(p, record);
 }
 
-/* Takes in an evaluation that ended after the record of its round. */
+/* Adds the result of an evaluation that ended after the record of its round. */
 static void add_evaluated(Progress *p, const Record *record) {
         if (record->wasted)
                 return;

@@ -113,8 +113,8 @@ static char *origin_of(const char *directory) {
                                                                                     : g_strdup(origin);
 }
 
-/* Whether the directory belongs to another user and names a state directory. Such a directory is not treated
- * as a run's own directory. */
+/* Whether another user made this rest directory (daemon/rest.h). The caller must then refuse it, and not
+ * take it for the directory of a run. */
 static bool is_foreign_rest(const char *directory) {
         g_autofree char *path = g_build_filename(directory, ORIGIN_NAME, NULL);
         struct stat st, origin;
@@ -171,7 +171,7 @@ static int take_all(Ledger *ledger, const char *state_directory, unsigned *n_sai
         return r;
 }
 
-/* Ends a job whose daemon was killed: it will bring no more records. */
+/* Ends a job whose daemon was killed, so that no more records of the job will come. */
 static int end_job(JobContext *context, uint64_t id) {
         _cleanup_(job_freep) Job *job = NULL;
         int r;

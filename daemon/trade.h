@@ -68,7 +68,7 @@ bool trade_note(TradeState *state, int error, uint32_t weight);
 /* Whether the job may trade: it trains, it is running, and trading has not failed for good. */
 bool trade_may(const TradeState *state);
 
-/* Whether the job may trade, and its weight is not known to be the default. */
+/* Whether the job may trade and has, or perhaps has, another weight than the default. */
 bool trade_is_unequal(const TradeState *state);
 
 /* Whether the job trades no more but does not have the default weight, so that the daemon must set it. It

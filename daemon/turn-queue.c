@@ -126,8 +126,8 @@ static void *give_way(TurnQueue *queue, unsigned one) {
         return item;
 }
 
-/* Makes room for one more item of a user, or of a connection whose user is not known. n: how many items of
- * theirs already wait. Returns the item that loses its place; NULL: no item does. */
+/* Makes room for one more item of a user, or of a connection whose user is not known. n: how many items this
+ * user or connection already has in the queue. Returns the item that loses its place; NULL: no item does. */
 static void *make_room(TurnQueue *queue, unsigned n, void *item, unsigned n_max) {
         void *gone;
 

@@ -21,7 +21,7 @@ TurnQueue *turn_queue_new(void);
 /* Frees the queue. item_free: called for the items that still wait. */
 TurnQueue *turn_queue_free(TurnQueue *queue, GDestroyNotify item_free);
 unsigned turn_queue_length(const TurnQueue *queue);
-/* Whether items of this connection wait, if the connection's user is known. */
+/* Whether items of a connection wait whose user is known. */
 bool turn_queue_has(const TurnQueue *queue, const char *connection);
 
 /* Adds an item. Returns NULL, or the item that has lost its place: another one, or this one if there was no

@@ -44,7 +44,8 @@
 #define RATES(X)                                                                     \
         X(STEP, "step") X(GRADIENT, "gradient") X(INVOCATION, "invocation") X(ROUND, "round")
 
-/* When the consumer may go on. The kind of barrier never changes a result, only which side waits. */
+/* X(NAME, the actors for which an update, or a step of inference at the learner, waits). The kind of barrier
+ * never changes a result, only which side waits. */
 #define BARRIERS(X) X(NONE, "no actor") X(READY, "the actors that are ready") X(ALL, "all actors")
 
 typedef enum Fragment {

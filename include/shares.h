@@ -23,8 +23,8 @@
 #define SHARES_FACTOR 1.5
 #define SHARES_KERNEL_MAX 10000u        /* the kernel's largest cpu.weight; the smallest is 1 */
 
-/* X(NAME): the observation of a job, in this order, each between 0 and 1. A trained policy is useless with
- * other features. */
+/* X(NAME): the observation of a job, in this order, each between 0 and 1. "It" is the job. A trained policy
+ * is useless with other features. */
 #define SHARES_FEATURES(X)                                                                              \
         X(TIME_LEFT)            /* the share of the time until its deadline that is left; 1: it has none */ \
         X(WORK_LEFT)            /* the share of its work that is left */                                \

@@ -96,10 +96,12 @@ typedef struct Exchange {
         /* atomic, since a hostile actor may write it while the learner reads it */
         _Atomic uint32_t step;
         _Atomic uint64_t ordinal;
-        _Atomic uint32_t parked;                /* set by the actor, which sleeps on `answered`: wake it */
+        /* set by the actor before it sleeps on `answered`: the learner must wake it */
+        _Atomic uint32_t parked;
         uint8_t pad0[44];
         _Atomic uint32_t answered;              /* becomes equal to asked */
-        _Atomic uint32_t asleep;                /* set by the learner, which sleeps: signal its eventfd */
+        /* set by the learner before it sleeps: the actor must signal its eventfd */
+        _Atomic uint32_t asleep;
         uint8_t pad1[56];
 } Exchange;
 static_assert(offsetof(Exchange, answered) == 64 && sizeof(Exchange) == 128, "one cache line for each side");

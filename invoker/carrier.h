@@ -49,7 +49,7 @@ typedef struct Silence {
 
 /* Call this when the node has sent something, or has got its first order. */
 void silence_broken(Silence *silence, uint64_t now_nsec);
-/* Whether it is time to look at the stream again; if so, counts this look. */
+/* Whether it is time for the next look. If so, counts the look as one more without a message. */
 bool silence_grows(Silence *silence, uint64_t now_nsec, uint64_t patience_nsec);
 
 _Noreturn void carrier_run(const Placement *place, int stream_fd, int control_fd, CarrierMeter *meter);

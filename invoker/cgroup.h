@@ -52,7 +52,8 @@ void leaf_done(const Cgroup *cgroup, Leaf *leaf, bool remove);
 /* Makes a threaded cgroup below a leaf, for one thread of the leaf's process. Returns the directory of the
  * cgroup; -EOPNOTSUPP and others: the kernel allows none here. */
 int leaf_make_thread(const Leaf *leaf, uint32_t k);
-/* Moves a thread of a process in the leaf. thread_fd may be the leaf's own directory. */
+/* Moves a thread into the cgroup of leaf_make_thread(), or back if thread_fd is the leaf's own directory.
+ * The thread's process must be in the leaf. */
 int leaf_move_thread(int thread_fd, pid_t tid);
 void leaf_remove_thread(const Leaf *leaf, uint32_t k);
 

@@ -106,7 +106,8 @@ void conduct_container_ended(Invoker *invoker, Container *c, const Ended *ended)
 void conduct_learner_answered(Invoker *invoker, const Answer *answer);
 
 /* cluster.c */
-/* Sets how many containers a round needs. Also closes nodes that have ended but whose cost has not come. */
+/* Sets how many containers a round needs. Also forgets nodes that have ended, if their last cost can no
+ * longer come. */
 void cluster_want(Invoker *invoker, uint32_t n_containers);
 /* How many more nanoseconds the round's rollouts took on the emulated clock because nodes are pending. */
 uint64_t cluster_waited(const Invoker *invoker);
@@ -115,8 +116,9 @@ void cluster_news(Invoker *invoker, const NodeNews *news); /* records the news, 
 bool cluster_close(Invoker *invoker);
 
 /* evaluate.c */
-void evaluate_begin(Invoker *invoker);              /* evaluates the newest policy */
-void evaluate_rest(Invoker *invoker, Container *c); /* there is no further episode for this container */
+void evaluate_begin(Invoker *invoker); /* evaluates the newest policy */
+/* Freezes or ends a container for which there is no further episode. */
+void evaluate_rest(Invoker *invoker, Container *c);
 /* Gives orders to the containers that play evaluation episodes, and starts them where necessary. Negative:
  * actor *ret_actor cannot be started. */
 int evaluate_serve(Invoker *invoker, uint32_t *ret_actor);
@@ -131,8 +133,9 @@ void evaluate_round(Invoker *invoker);
 /* finish.c */
 /* The PlanEnd that the job's own settings demand; PLAN_END_NOT: the job may go on. */
 uint32_t finish_goal(const JobSettings *s, const Statistics *statistics);
-uint32_t finish_reached(const Invoker *invoker); /* finish_goal(), or else what the daemon asks for */
-void finish_round(Invoker *invoker);             /* closes a round that was learned from, with its record */
+/* The PlanEnd that the settings or the daemon demand; PLAN_END_NOT: the job may go on. */
+uint32_t finish_reached(const Invoker *invoker);
+void finish_round(Invoker *invoker); /* closes a round that was learned from, with its record */
 void finish_begin(Invoker *invoker, uint32_t end, uint32_t fault, int32_t detail, uint32_t actor);
 void finish_advance(Invoker *invoker);
 /* Call this when the last checkpoint failed: it will be tried again, and the reason is reported. */

@@ -296,7 +296,7 @@ static int take_order(Service *node) {
                 return 0;
         }
         if (head->birth == hand->birth && hand->said_ended)
-                return 0; /* look_at_end() will report it */
+                return 0; /* the head has been told that this process has ended */
         if (head->birth != hand->birth || hand->c.worker.pid <= 0 || hand->c.worker.busy)
                 return -EBADMSG;
         if (order.kind == ORDER_ROLLOUT)

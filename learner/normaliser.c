@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Two passes over each slot's rows, then one merge. The partial sums of a slot do not depend on the process
- * that ran the slot. */
+/* Computes mean and variance of one slot's rows in two passes, and then merges them into the running ones.
+ * The sums of a slot do not depend on the process that ran the slot. */
 #include "learner/normaliser.h"
 
 #include <assert.h>

@@ -43,8 +43,8 @@ static void bench_gather_pixels(float *input, const Batch *b, const Gathered *g)
                 for (uint32_t i = 0; i < n; i++)
                         batch_stack(b, gathered_row(g, first + i), frames[i]);
                 for (uint32_t f = 0; f < b->frames; f++) {
-                        /* Beyond the last row, the first of these rows is read again; its numbers are
-                         * cleared below. */
+                        /* Lanes beyond the last row read the row of lane 0; columns_clear() overwrites their
+                         * numbers. */
                         for (uint32_t i = 0; i < KERNEL_LANES; i++)
                                 rows[i] = frames[i < n ? i : 0][f];
                         kernel_pixels(rows, length, FORWARD_PIXEL, g->stride,
@@ -329,7 +329,7 @@ static void shard_gradient(Runtime *rt, Bench *bench, const Gathered *g, bool ac
         bench_backward(rt, bench, parameters, accumulate, rt->gradients[lane]);
 }
 
-/* The lane's first shard. */
+/* The first shard of a lane. A lane is a range of shards that one thread computes in order. */
 static uint32_t shard_of_lane(const Work *w, uint32_t lane) {
         assert(w->n_lanes > 0);
 

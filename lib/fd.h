@@ -18,8 +18,8 @@ int memfd_make_sealed(const char *name, const void *content, uint64_t bytes);
 /* Forbids new writable mappings; existing ones stay writable. Afterwards no seal can be added or lifted. */
 int memfd_seal_future_write(int fd);
 
-/* 0: the content cannot change any more. -EPERM: a process may still write to it or cut it short. Call this
- * before parsing text from another program. */
+/* Checks the seals of memory from another program; call this before parsing it. 0: the content cannot change
+ * any more. -EPERM: a process may still write to it or cut it short. */
 int memfd_check_sealed(int fd);
 
 /* Maps the first `bytes` bytes, shared. -ENODATA: the file is shorter, and reading beyond its end would

@@ -14,8 +14,8 @@ static float unit(double x) {
         return x < 1 ? (float) x : 1.0f;
 }
 
-/* The pace of a job: needed / (needed + got). Only a quotient with the larger speed below is formed, so an
- * infinite speed makes no NaN. */
+/* The pace of a job: needed / (needed + got). It is computed from the smaller speed divided by the larger
+ * one, so an infinite speed makes no NaN. */
 static double pace_of(double needed, double got) {
         if (!(needed > 0))
                 return 0;
@@ -68,8 +68,9 @@ void shares_divide(double cores, size_t n, const double weights[], const double 
 
         for (size_t i = 0; i < n; i++)
                 ret[i] = 0;
-        /* Each turn divides what is left among the jobs that still want CPUs. A job that wants no more than
-         * its part is full and leaves the division. If no job is full, the turn is the last. */
+        /* Each turn divides the remaining CPUs among the jobs that still want some. A job that wants no more
+         * than its part gets what it wants, and takes no part in later turns. If there is no such job, the
+         * turn is the last. */
         for (size_t turn = 0; turn < n; turn++) {
                 double sum = 0, given = left;
                 bool full = false;

@@ -36,7 +36,8 @@ typedef struct SandboxSpec {
         int state_fd; /* the only directory in which the process may write; -EBADF: there is none */
 } SandboxSpec;
 
-/* Builds the root and compiles the filter. 0 or a negative errno; *ret_missing: bits of Limit. */
+/* Builds the root and compiles the filter. 0 or a negative errno. *ret_missing: the limits that the host
+ * lacks, as bits of Limit (include/sandbox.h). */
 int sandbox_new(const SandboxSpec *spec, Sandbox **ret, uint32_t *ret_missing);
 Sandbox *sandbox_free(Sandbox *sandbox);
 

@@ -375,8 +375,8 @@ int spawner_serve(int fd, const Terms *terms) {
         (void) close_fd(cgroup.slice_fd);
         child_done(&child, false);
 
-        /* The caller reports the error. The spawner reports it as well only if its stderr is the journal. A
-         * caller that settles tries again and reports an error once. */
+        /* The caller reports the error. The spawner reports it as well only if its stderr is the journal,
+         * and not for requests of spawner/settle.c: a caller repeats these, and reports an error once. */
         if (answer.error < 0 && !settles && getenv("JOURNAL_STREAM"))
                 say_failed(&request.launch, &answer);
         return r;

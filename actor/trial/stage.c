@@ -114,7 +114,7 @@ void stage_done(Stage *stage) {
         guarded_done(&stage->instance);
 }
 
-/* Only this thread writes the number, so a load and a store do, and no atomic addition is needed. */
+/* Only this thread writes the number, so a load and a store are enough instead of an atomic addition. */
 static void progress(Stage *stage) {
         uint64_t n = atomic_load_explicit(&stage->page->progress, memory_order_relaxed);
 

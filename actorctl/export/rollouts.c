@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The episodes are those of an evaluation. An actor plays them in its sandbox (actor/trial/play.c) and
- * reports each step, and this program writes them. */
+/* Writes the episodes of an evaluation as a data set. An actor plays them in its sandbox
+ * (actor/trial/play.c) and reports each step. */
 #include "actorctl/export/rollouts.h"
 
 #include <errno.h>

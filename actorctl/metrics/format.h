@@ -5,15 +5,18 @@
 #include "actorctl/job-rounds.h"
 #include "actorctl/job-status.h"
 
-/* Sums at the end of the newest round before the written row in which an episode ended. */
+/* The job's steps and episodes at the end of an earlier round: the newest one before the written row in
+ * which an episode ended. */
 typedef struct RoundBefore {
         double env_steps, episodes;
 } RoundBefore;
 
 typedef struct MetricsFormat {
         const char *name;
-        bool directory;   /* the user names a directory, and the format names the file */
-        const char *head; /* the first bytes of each file, at most 32; NULL: no earlier file is replaced */
+        bool directory; /* the user names a directory, and the format names the file */
+        /* The first bytes of each file, at most 32. Metrics= of a job file replaces an old file only if it
+         * begins with them or is empty; NULL: only if it is empty. */
+        const char *head;
         /* Appends the beginning of a file. rounds: the first rounds that are written; they determine the
          * columns. */
         void (*begin)(GByteArray *bytes, const JobStatus *job, const JobRounds *rounds);

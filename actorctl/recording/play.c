@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Records evaluation episodes (eval --gif, --video, --frames). This program reads the policy from the
- * checkpoint. An actor plays it without a job, and sends the states. This program paints them. */
+ * checkpoint. An actor plays it without a job, and sends each state as shapes or as pixels. This program
+ * paints the shapes. */
 #include "actorctl/recording/play.h"
 
 #include <math.h>

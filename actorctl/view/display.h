@@ -19,8 +19,8 @@ bool display_is_live(const Display *display);
 void display_count_runs(Display *display, uint64_t n);
 /* Sets the job's name for people: "run r7"; by default "job 7". */
 void display_call(Display *display, const char *called);
-/* The keys that the user may press. A block shows them in its last line; before a live line they are
- * printed once. */
+/* Shows which keys the user may press. A block shows them in its last line at all times. A display of one
+ * live line prints them once, before that line. */
 void display_tell_keys(Display *display, const char *words);
 Display *display_free(Display *display);
 /* Call this whenever the status may have changed; extra calls do no harm. */

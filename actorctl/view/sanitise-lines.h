@@ -17,7 +17,8 @@ enum {
         SANITISED_OURS_LINES = 100,  /* lines of actord's own programs, in addition */
 };
 
-/* A stream of lines, whose length is limited. limited: the number of lines is limited, too. */
+/* Makes a stream of lines, and cuts long ones. limited: the stream also leaves out lines if there are too
+ * many. */
 SanitisedLines *sanitised_lines_new(bool utf8, bool limited);
 SanitisedLines *sanitised_lines_free(SanitisedLines *lines);
 /* Takes n more bytes, and appends the lines that they complete to *to. */

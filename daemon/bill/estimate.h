@@ -30,7 +30,7 @@ typedef struct Estimates {
         uint64_t life;
         Record start; /* the start of the first learner */
         uint32_t n_starts, n_updates;
-        bool started; /* this life has closed a round, so each row has a start for each of its learners */
+        bool started; /* this life has closed a round: usage[] has the starts of all learners of each row */
         Record updates[GRADIENT_PARTS];
 } Estimates;
 

@@ -174,9 +174,10 @@ typedef struct LedgerDecision {
 /* Queues a decision like a record; it is committed with the records around it. A decision that exists
  * already is ignored. -ENOBUFS: commit first. */
 int ledger_decision_append(Ledger *ledger, uint64_t job, const LedgerDecision *decision);
-/* Reads the decisions for the rounds after `after`, in the lives that count and in the order of the rounds;
- * at most the first `most`. A decision is listed for the round for which it was made. Where rounds overlap,
- * it is listed again for each later round that took one actor's rollout under it. */
+/* Reads the decisions for the rounds after `after`, in the order of the rounds; at most the first `most`. If
+ * several lives completed a round, the newest one counts. A decision is listed for the round for which it
+ * was made. Where rounds overlap, it is listed again for each later round that took one actor's rollout
+ * under it. */
 int ledger_decisions(Ledger *ledger, uint64_t job, uint64_t after, unsigned most, LedgerDecision **ret,
                 size_t *ret_n);
 
@@ -225,8 +226,8 @@ int ledger_end_append(Ledger *ledger, const LedgerEnd *end);
 size_t ledger_n_pending_of(const Ledger *ledger, uint64_t job);
 
 /* The cost of a job by its queued and committed records. It is queued like the records, once for each job,
- * and committed in one transaction with them. Its increase since the last count is added to the user's cost
- * of the day. -ENOBUFS: commit first. */
+ * and committed in one transaction with them. The same transaction adds what the job has cost since its last
+ * commit to the user's cost of the day. -ENOBUFS: commit first. */
 typedef struct LedgerSpent {
         uint64_t job;
         uint32_t uid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Schedulers with which other schedulers are compared: constants, lists, and controls. A control spends as
- * much as another scheduler, but uses less information. Each scheduler is one formula. They decide for the
- * round after view->round. In a formula, k is the number of this round, counted from 1. */
+ * much as another scheduler, but uses less information. Each scheduler is one formula, which decides for the
+ * round k = view->round + 1. The first round is 1. */
 #include <math.h>
 
 #include "daemon/scheduler/window.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The values of the actions of an environment with few choices. So the loops are plain. */
+/* The loops are plain, since environments have few choices. */
 #include "learner/algorithm/values.h"
 
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads any bytes as an experiment's file. They are refused after a sentence on standard error, or become a
- * matrix within its limits. The experiment's job file is a seed of tests/fuzz/fuzz-settings/. */
+/* Reads arbitrary bytes as the file of an experiment. experiment_parse() must refuse them with a sentence on
+ * standard error, or make an experiment. The job file that an experiment names is a seed of
+ * tests/fuzz/fuzz-settings/. */
 #include <fcntl.h>
 #include <glib.h>
 #include <stdint.h>

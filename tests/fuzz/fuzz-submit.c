@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sends any message as a SubmitJob. It is refused with a sentence, or read within its limits, and the
- * ledger's lines give back the settings beside the file as they were. The bytes are a recipe of a message,
- * one part a line, and after an empty line the job's text:
+/* Reads arbitrary messages as SubmitJob. The daemon must refuse a message with a sentence, or read it within
+ * the limits. The settings that the message has besides the job file (overrides) must survive being stored
+ * in the ledger. The fuzzer's bytes say how to build the message, one part a line. After an empty line comes
+ * the job's text:
  *   o KEY=VALUE           a setting
  *   f KEY                 a file
  *   s, t, b, d KEY=VALUE  an option of that type
  *   m                     text in a memfd
- *   e                     stderr is of use
+ *   e                     the daemon may take the caller's stderr
  */
 #include <glib.h>
 #include <stdint.h>

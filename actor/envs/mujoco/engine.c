@@ -427,8 +427,8 @@ int mujoco_get_state(const void *instance, double *ret) {
         return 0;
 }
 
-/* Unlike restore(), this function gets nothing else about the last step. So it computes all other numbers as
- * after a reset. */
+/* restore() gets all numbers of the last step; this function gets only positions and velocities. So it
+ * computes all other numbers as after a reset. */
 int mujoco_set_state(void *instance, const double *state, void *ret_observation) {
         MujocoInstance *m = instance;
         int r;

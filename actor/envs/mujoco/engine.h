@@ -102,8 +102,8 @@ struct MujocoInstance {
         double place[MUJOCO_PLACES_MAX]; /* what task->place() wrote after the last step or the reset */
 };
 
-/* Engine=, which every task accepts. 1: the option names this module's engine; 0: it has another key;
- * -EINVAL: it names another engine. */
+/* Checks whether an option is Engine=, which every task accepts. 1: it is, and names this module's engine;
+ * 0: the option has another key; -EINVAL: it names another engine. */
 int mujoco_take_engine(const ActordOption *option);
 
 /* The functions of the ABI. MUJOCO_ENV() gives task and version to spec and init. */

@@ -71,7 +71,8 @@ static uint32_t pusher_observe(const MujocoInstance *m, float *ret, uint32_t n) 
         return k;
 }
 
-/* The distances are those before the step under v4, and after it under v5. */
+/* Computes the reward from the object's distances (pusher_place()): under v4 those before the step, under v5
+ * those after it. */
 static void pusher_judge(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
         const MujocoOptions *o = &m->options;
         double place[MUJOCO_N_PLACE];

@@ -18,8 +18,8 @@ static Env *task_new(const char *name) {
         return env_new(name);
 }
 
-/* Once the legs have swung out, the lander falls by 10 m/s² in each step of 1/50 s. Observations scale a
- * speed by HEIGHT / 2 / 50. */
+/* Once the legs have swung out, the lander falls freely: with 10 m/s², its speed grows by 0.2 m/s in each
+ * step of 1/50 s. Observations scale a speed by HEIGHT / 2 / 50. */
 static void test_lander_falls(void) {
         g_autoptr(Env) env = task_new("LunarLander-v3");
 

@@ -81,10 +81,10 @@ static void test_faas_reward(void) {
 
         step_choice(env, CONTAINER_LESS);
         g_assert_cmpfloat(env->step.reward, >, 0);
-        step_choice(env, CONTAINER_MORE); /* undoes it */
+        step_choice(env, CONTAINER_MORE); /* undoes CONTAINER_LESS, so it is penalised */
         g_assert_cmpfloat(env->step.reward, ==, -1);
         step_choice(env, NOTHING);
-        step_choice(env, CONTAINER_LESS); /* not undone at once, so no penalty */
+        step_choice(env, CONTAINER_LESS); /* undoes nothing: the action before it was NOTHING */
         g_assert_cmpfloat(env->step.reward, >, 0);
 
         for (int i = 0; i < 8; i++) /* 1024 + 8 * 128 = 2048 */

@@ -17,7 +17,7 @@
 #define LATE      0.2  /* the share of the work after which the measured noise is large */
 #define ACTOR_MS  51.2
 #define COLD_MS   300.0
-#define UPDATE_MS 4.096 /* of an actor's rows */
+#define UPDATE_MS 4.096 /* the learner's time for one actor's rows in a round */
 
 static JobSettings settings_new(double time_price) {
         JobSettings s = {
@@ -103,8 +103,8 @@ static double train(const PriceSheet *sheet, double time_price, uint32_t constan
         return money + time_price * price_learner_second(sheet, &settings) * *ret_s;
 }
 
-/* Returns auto's cost as a multiple of the cost of the best constant number of actors plus two cold starts.
- * The best constant number knows from the start what auto learns late. */
+/* Returns auto's cost divided by a reference: the cost of the best constant number of actors, plus the time
+ * of two cold starts. The best constant number knows from the start what auto learns late. */
 static double late(const PriceSheet *sheet, double time_price) {
         JobSettings settings = settings_new(time_price);
         double best = INFINITY, own = 0, own_s = 0, best_s = 0, s;

@@ -226,7 +226,7 @@ static void test_forward(void) {
         }
 }
 
-/* The rows agree with actors' numbers also for images, with channels last, and convolutions. */
+/* check_rows() for observations that are images, with channels last, and for a network with convolutions. */
 static void test_forward_images(void) {
         ActordEnvSpec spec = bed_spec_box(1, 1, 3);
         const Batch *b;

@@ -136,9 +136,9 @@ static void *honest_main(void *arg) {
         return NULL;
 }
 
-/* Writes invalid requests as fast as it can: first for the right episode but for steps that it does not
- * have, then for any steps but of wrong episodes. The learner may read parts of two requests as one. So
- * there is a pause between the two kinds, or such a mixture could be valid. */
+/* Writes invalid requests as fast as it can. The first ones name the right episode but steps that do not
+ * exist, and the later ones name wrong episodes. There is a pause between them: the learner may read parts
+ * of two requests as one, and the right episode with an existing step would be valid. */
 static void *hostile_main(void *arg) {
         Player *player = arg;
         Scene *scene = player->scene;

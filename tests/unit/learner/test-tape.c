@@ -501,7 +501,7 @@ static NetworksBed *networks_bed_new(void) {
         return memset(aligned_alloc(64, bytes), 0, bytes);
 }
 
-/* Trains one of two networks whose output goes through both. The actor's gradient goes through the critic;
+/* The loss goes through two networks, of which one is trained. The actor's gradient goes through the critic;
  * the critic's gradient does not go on into the actor. */
 static void test_networks(const void *arg) {
         g_autofree NetworksBed *bed = networks_bed_new();
@@ -557,8 +557,8 @@ static double refined_row(const NetworksBed *bed, double parameters[2][64], unsi
         return squares - critic[1][0];
 }
 
-/* The gradients of the trained network's two passes add up, and that of the later pass goes through the
- * earlier one. */
+/* A loss applies the actor twice, and the second pass reads the first one's output. The actor's gradient is
+ * the sum over both passes, and the second pass's part also goes through the first pass. */
 static void test_passes(const void *arg) {
         g_autofree NetworksBed *bed = networks_bed_new();
 

@@ -72,7 +72,7 @@ static void test_order(void) {
         g_assert_cmpuint(arrival_next(&(Arrival){}, &s, STEPS), ==, UINT32_MAX);
 }
 
-/* With one actor no rollouts overlap, so a round takes as long as where each round waits for all actors. */
+/* With one actor no rollouts overlap, so a round takes as long as if it waited for all actors. */
 static void test_alone(void) {
         JobSettings s = settings_of(1);
         Arrival arrival = {};

@@ -19,8 +19,8 @@ enum { ROUNDS = 10000 };
 enum { ROUNDS = 30000 }; /* of eight cases */
 #endif
 
-/* A side that misses a wake-up waits for ever. A wait that is longer than any scheduler causes counts as
- * such. */
+/* A side that misses a wake-up waits for ever. The tests take a wait for endless if it is longer than any
+ * scheduler delays a process. */
 enum { LOST_MSEC = 20000 };
 
 typedef struct Pair {
@@ -29,8 +29,8 @@ typedef struct Pair {
         uint64_t spin_nsec;
 } Pair;
 
-/* Orders and answers follow from the round alone. Their first and last members are set, so that the reader
- * would notice a half-written one. */
+/* The round alone determines an order and its answer. Their first and last members are set, so that the
+ * reader would notice a half-written order or answer. */
 static Order order_of(uint64_t round) {
         return (Order){ .kind = ORDER_LEARN, .round = round, .remote = (uint32_t) (round * 7) };
 }
