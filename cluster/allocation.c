@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Nodes inside an allocation of Slurm (SLURM_JOB_ID). One srun uses each host of the allocation, and no
- * other host is asked for. The allocation belongs to the user, and ends with the user's script. A node costs
- * from the start of its step to the end of that step. */
+/* Nodes inside an allocation of Slurm (SLURM_JOB_ID). Each host of the allocation is used by an srun of its
+ * own, and no other host is asked for. The allocation belongs to the user, and ends with the user's script.
+ * A node costs from the start of its step to the end of that step. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>

@@ -65,7 +65,7 @@ static int make_archive(void) {
         return fd < 0 ? -errno : fd;
 }
 
-/* A name for the archive, which has no other, under which tar and sbcast can open it. */
+/* Writes a path under which tar and sbcast can open the archive, which is a memfd without a name. */
 static void name_archive(const Parcel *parcel, char ret[64]) {
         (void) snprintf(ret, 64, "/proc/%d/fd/%d", (int) getpid(), parcel->fd);
 }

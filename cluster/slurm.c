@@ -56,7 +56,8 @@ typedef struct Slurm {
         Delivery delivery;
         bool submitted; /* Slurm has accepted a job of this engine */
         bool unsure;    /* Slurm may have a job of this engine whose number sbatch did not report */
-        char strays[STRAYS_MAX][32]; /* the numbers of such unreported jobs; squeue lists them by `name` */
+        /* the numbers of jobs with this `name` that sbatch did not report, as squeue has listed them */
+        char strays[STRAYS_MAX][32];
         size_t n_strays;
 } Slurm;
 

@@ -106,8 +106,8 @@ void conduct_container_ended(Invoker *invoker, Container *c, const Ended *ended)
 void conduct_learner_answered(Invoker *invoker, const Answer *answer);
 
 /* cluster.c */
-/* Sets how many containers a round needs. Also forgets nodes that have ended, if their last cost can no
- * longer come. */
+/* Sets how many containers a round needs. Also forgets nodes that have ended and whose last cost has not
+ * come in time. */
 void cluster_want(Invoker *invoker, uint32_t n_containers);
 /* How many more nanoseconds the round's rollouts took on the emulated clock because nodes are pending. */
 uint64_t cluster_waited(const Invoker *invoker);

@@ -35,7 +35,7 @@ typedef struct CompanyIn {
         const uint8_t *acted;  /* [n_agents]: which agents were present when `actions` were chosen */
 } CompanyIn;
 
-/* The mean of a number over an agent's n_others others, at least low and at most high; 0: it has no others.
+/* The mean of a number over an agent's n_others others, clamped to [low, high]; 0: it has no others.
  * sum: the number's sum over all agents; own: the agent's part of the sum. */
 float company_mean(double sum, double own, uint32_t n_others, double low, double high);
 

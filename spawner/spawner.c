@@ -273,7 +273,7 @@ static void clean_up(const Launch *launch, const Child *child, const Cgroup *cgr
 static int take_seat(const Launch *launch, const Terms *terms, LaunchAnswer *answer) {
         unsigned n = 0;
 
-        /* SETTLE and REMOVE use no file system of a user, and many lives may end at once. */
+        /* SETTLE, REMOVE and WEIGH use no file system of a user, and many lives may end at once. */
         if (!terms->seats || launch->purpose >= LAUNCH_SETTLE)
                 return 0;
         __atomic_store_n(&terms->seat->submitter, launch->submitter, __ATOMIC_SEQ_CST);
@@ -306,8 +306,8 @@ static void limit_time(uint32_t scope_each) {
         (void) alarm(LAUNCH_MSEC(scope_each) / 1000);
 }
 
-/* Checks a request and carries it out. ret_settles: the request has passed the checks, and its purpose is to
- * read the meter of a life that has ended (spawner/settle.c). */
+/* Checks a request and carries it out. ret_settles: the request has passed the checks, and is one of
+ * spawner/settle.c (SETTLE, REMOVE or WEIGH). */
 static int handle(int fd, const Terms *terms, Request *request, size_t n_bytes, Child *child, Cgroup *cgroup,
                 bool *ret_settles, LaunchAnswer *answer) {
         int r;

@@ -30,7 +30,8 @@ static int guarded_init(Guarded *g, uint64_t bytes) {
         }
 
         *g = (Guarded){ .bytes = bytes, .map = map, .map_bytes = whole + 2 * page };
-        /* As close to the end as alignment allows, since most mistakes write beyond the end. */
+        /* The memory lies as close to the guard page as its alignment allows, since most mistakes write
+         * beyond the end. */
         g->memory = map + page + ((whole - bytes) & ~(uint64_t) (ALIGNMENT - 1));
         memset(map + page, PATTERN, (size_t) (g->memory - map) - page);
         memset(g->memory + bytes, PATTERN, (size_t) (map + page + whole - g->memory) - bytes);

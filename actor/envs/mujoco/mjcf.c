@@ -142,8 +142,8 @@ static void load(void *userdata) {
         model = release_load(l->path, l->error, sizeof(l->error));
 }
 
-/* Hashes the compiled model by FNV-1a. The hash only shows whether the model has changed, and a collision
- * could only deceive the author of both files. */
+/* Hashes the compiled model by FNV-1a. The hash only shows whether the model has changed. A collision would
+ * deceive only the author of the two models. */
 static int take_digest(void) {
         size_t n = (size_t) mj_sizeModel(model);
         _cleanup_free_ uint8_t *bytes = calloc(1, n);

@@ -33,7 +33,7 @@ static void check_second(const char *rates, const char *more, double actor) {
 }
 
 static void test_second(void) {
-        /* Memory alone. The price of a request and the granularity are no part of a second's price. */
+        /* The sheet bills memory. Its prices of requests and granularity are no part of a second's price. */
         check_second("[Execution]\nGBSecond=0.01\nRequest=5\nGranularityMSec=1000\n", "", 0.005);
         /* Half a CPU is billed as a whole one. */
         check_second("[Execution]\nVCPUSecond=0.1\nVCPUStep=1\n", "", 0.1);
@@ -42,7 +42,7 @@ static void test_second(void) {
         check_second("[Learner]\nPerHour=7200\nCount=1\nFunctions=4\n[Actors]\nPerHour=3600\nFunctions=10\n",
                         "", 0.1);
         check_second("[Energy]\nKWh=3600\nWattsPerCore=1000\n", "", 1);
-        /* Convention= and WarmStartSec= change nothing. */
+        /* Convention= and WarmStartSec= do not change the price of a second. */
         check_second("[Learner]\nPerHour=7200\nCount=1\nFunctions=4\n[Actors]\nPerHour=3600\nFunctions=10\n",
                         "[Billing]\nConvention=server\nWarmStartSec=500\n", 0.1);
 }

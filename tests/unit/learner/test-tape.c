@@ -210,7 +210,8 @@ static void test_operation(const void *arg) {
 }
 
 /* A loss that is weighted at the end has the same gradient, up to rounding, as one that is weighted at the
- * start. Its gradient is exactly the weight times the gradient without weights. */
+ * start. If it is weighted at the end, the gradient is exactly the weight times the gradient without
+ * weights. */
 static void test_late(const void *arg) {
         Bench early, late, unweighted;
         Tape tape;
@@ -557,8 +558,8 @@ static double refined_row(const NetworksBed *bed, double parameters[2][64], unsi
         return squares - critic[1][0];
 }
 
-/* A loss applies the actor twice, and the second pass reads the first one's output. The actor's gradient is
- * the sum over both passes, and the second pass's part also goes through the first pass. */
+/* The loss applies the actor twice, and the second pass reads the first one's output. The actor's gradient
+ * is the sum over both passes, and the second pass's part also goes through the first pass. */
 static void test_passes(const void *arg) {
         g_autofree NetworksBed *bed = networks_bed_new();
 
