@@ -60,7 +60,7 @@ typedef struct Config {
         size_t n_rules;
 } Config;
 
-/* Sets the defaults. MaxJobs=0 becomes the number of CPUs. */
+/* Sets the defaults. daemon/manager.c replaces MaxJobs=0 by the number of CPUs. */
 void config_init(Config *config);
 
 /* Adds the settings of a text. -EINVAL with *ret_message, a sentence with file, line and key, to be freed

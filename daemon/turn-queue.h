@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A bus allows a user 256 connections. A client that waits for each answer never reaches this limit. */
+/* The most items of one user, or of one connection whose user is not known. A bus allows a user 256
+ * connections, so clients that wait for each answer never reach this limit. */
 #define TURN_ITEMS_USER_MAX 1024u
 
 typedef struct TurnQueue TurnQueue;
@@ -30,8 +31,8 @@ void *turn_queue_push(TurnQueue *queue, uint32_t uid, const char *connection, vo
 /* Like turn_queue_push(), for a connection whose user is not known yet. */
 void *turn_queue_push_stranger(TurnQueue *queue, const char *connection, void *item, unsigned n_max);
 bool turn_queue_has_stranger(const TurnQueue *queue, const char *connection);
-/* Sets the user of a connection. Returns the connection's items that waited until the user was known, in
- * their order. */
+/* Call this when a connection's user has become known: takes the items that waited for this out of the
+ * queue, and returns them in their order. The caller pushes them again. */
 GQueue turn_queue_introduce(TurnQueue *queue, const char *connection);
 /* Takes the next item; NULL: none waits. */
 void *turn_queue_pop(TurnQueue *queue, uint32_t *ret_uid);

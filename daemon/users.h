@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The settings of actord.conf for a user. If there are sections for groups, the settings depend on the
  * user's groups. The host's user database may be on a network, and may not answer. So a separate process
- * asks the database, with a deadline, while the daemon goes on. The answer is kept until the daemon ends. */
+ * asks the database, with a deadline, while the daemon goes on. Answers are kept. If there are
+ * USERS_KEPT_MAX of them, all are forgotten. */
 #pragma once
 
 #include "daemon/hold.h"
@@ -19,8 +20,8 @@ Users *users_free(Users *users);
 
 /* Whether the quota of a user is known. 1: it is; 0: not yet; negative: the host's user database failed. */
 int users_known(Users *users, uint32_t uid, Quota *ret);
-/* Finds the quota of a user. false: it is not known yet. Then it is looked up, and jobs_schedule() is called
- * when the answer comes. */
+/* Finds the quota of a user. false: it is not known yet, or the last lookup has failed. It is looked up
+ * (after a failure later again), and jobs_schedule() is called when another call may succeed. */
 bool users_quota(Users *users, uint32_t uid, Quota *ret);
 /* Whether the host's user database has given an answer since the last call. Then calls that wait for a
  * user's quota (quota_ask()) try again. */

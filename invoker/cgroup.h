@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The job's cgroup, which is delegated to the invoker. Its child cgroups (leaves) are one for the invoker,
- * one for the learner, and one for each container. All are reached through one directory descriptor, never
+ * one for each learner, and one for each container. All are reached through one directory descriptor, never
  * by a path. */
 #pragma once
 
@@ -39,8 +39,8 @@ typedef struct Leaf {
 
 /* Moves the caller into a leaf of its own and enables every available controller for leaves. */
 int cgroup_enter(Cgroup *cgroup);
-/* Like cgroup_enter(), for an actor with a scope of its own (ActorScope=each). The process in its leaf only
- * keeps the scope alive. */
+/* Like cgroup_enter(), for an actor with a scope of its own (ActorScope=each). Not the caller moves into a
+ * leaf, but the process that the scope began with, which only keeps the scope alive. */
 int cgroup_enter_scope(int slice_fd, const char *name, Cgroup *ret);
 /* Undoes cgroup_enter(), so that the spawner can remove the cgroup. */
 void cgroup_leave(Cgroup *cgroup);

@@ -140,8 +140,8 @@ void finish_begin(Invoker *invoker, uint32_t end, uint32_t fault, int32_t detail
 void finish_advance(Invoker *invoker);
 /* Call this when the last checkpoint failed: it will be tried again, and the reason is reported. */
 void finish_checkpoint_failed(Invoker *invoker, uint32_t fault, int32_t detail);
-/* Call this when the learner died before the last checkpoint was written. Then the invoker has failed, even
- * if the job was about to end. When the job starts again, it computes the missing part again. */
+/* Call this when the learner died before the last checkpoint was written. Then this life of the job has
+ * failed, even if the job was about to end, and the next life computes the missing part again. */
 void finish_learner_lost(Invoker *invoker, uint32_t fault, int32_t detail);
 void finish_kill(Invoker *invoker); /* ends at once, without records */
 

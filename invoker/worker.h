@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A worker is a container of actors, or the learner. It has one page of shared memory for orders, one
+/* A worker is a container of actors, or a learner. It has one page of shared memory for orders, one
  * eventfd to signal answers (its bell), one cgroup (its leaf), one meter, and one process at a time. */
 #pragma once
 

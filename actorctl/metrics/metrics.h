@@ -13,7 +13,7 @@ bool metrics_word_check(const char *word, char **ret_reason);
 
 /* Opens all files before there is a job, so that a wrong path is noticed early. Files keep their old content
  * until there are rounds to write. words: texts "FORMAT:PATH". of_key: the words come from Metrics= of a job
- * file, which may replace fewer files (actorctl/metrics/sink.h). *ret is NULL if there is no file.
+ * file, which may replace fewer files (actorctl/metrics/sink.h). *ret is left as it is if there is no file.
  * STATUS_OK; or another status, with a message. */
 ExitStatus metrics_open(const GPtrArray *words, bool of_key, Metrics **ret);
 /* Writes the new rounds. Unless the job has ended, the newest round is left for the next call, since its

@@ -61,8 +61,8 @@ typedef struct LedgerCheckpoint {
         size_t scheduler_bytes;
 } LedgerCheckpoint;
 
-/* Opens or makes a ledger. path: a file, or ":memory:". 0; -EBUSY: another daemon has it; -EUCLEAN: it is
- * not a ledger, or has a newer schema; else -errno. */
+/* Opens or makes a ledger. path: a file, or ":memory:". 0; -EBUSY: another daemon has it; -EUCLEAN: the
+ * file is damaged, is not a ledger, or has a newer schema; else -errno. */
 int ledger_open(const char *path, Ledger **ret);
 /* Like ledger_open(). If the last daemon was killed, the whole file is read; before that, `checking` gets
  * its size. */
@@ -91,8 +91,9 @@ const char *ledger_error_words(int error);
 int ledger_job_add(Ledger *ledger, LedgerJob *job); /* sets job->id; durable when it returns */
 /* Sets how many amounts of CostAlert= have been announced; durable when it returns. */
 int ledger_job_alerted(Ledger *ledger, uint64_t id, uint64_t n_alerts);
-int ledger_job_update(Ledger *ledger,
-                const LedgerJob *job); /* updates state, result, fault, life, times, policy, distribution */
+/* Updates all columns that may change until the job has ended, except those of the other functions here;
+ * durable when it returns. -ENOENT: there is no such job. */
+int ledger_job_update(Ledger *ledger, const LedgerJob *job);
 int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret); /* -ENOENT */
 /* The job's user, and when it ended; 0: it has not ended. -ENOENT: there is no such job. */
 int ledger_job_ended(Ledger *ledger, uint64_t id, uint32_t *ret_uid, uint64_t *ret_ended_usec);
@@ -219,8 +220,8 @@ typedef struct LedgerEnd {
 } LedgerEnd;
 
 /* Queues an end like a record. It is committed in one transaction with the records that were queued before.
- * The needed columns of the row are copied. A second end of a job changes nothing. -ENOBUFS: commit
- * first. */
+ * The needed columns of the row are copied. An end may be queued a second time: the totals count the job
+ * only once. -ENOBUFS: commit first. */
 int ledger_end_append(Ledger *ledger, const LedgerEnd *end);
 /* How many records and decisions of a job wait for a commit. */
 size_t ledger_n_pending_of(const Ledger *ledger, uint64_t job);
@@ -244,8 +245,8 @@ int ledger_spending_foreach(Ledger *ledger, uint32_t uid, const char *day,
 
 /* Writes a job's row, which keeps its number from another ledger. */
 int ledger_job_put(Ledger *ledger, const LedgerJob *job);
-/* Writes all rows that wait for a commit in one ledger into another ledger, which must have the rows of the
- * jobs. They also stay queued in the first ledger. */
+/* Writes all records, decisions, checkpoints and ends that wait for a commit in one ledger into another
+ * ledger, which must have the rows of the jobs. They also stay queued in the first ledger. */
 int ledger_rest_write(Ledger *from, Ledger *to);
 /* Adds all rows of the ledger at `path`, which ledger_rest_write() wrote, in one transaction.
  * *ret_n_records: how many records were new. */
