@@ -109,7 +109,8 @@ bool may_replace(const char *path);
 /* Parses argv. Options may stand before or after the verb. STATUS_OK; or STATUS_USAGE, with a message.
  * *ret_arguments: the verb and its arguments, g_strfreev(). */
 ExitStatus options_parse(int argc, char **argv, Options *options, char ***ret_arguments);
-/* Whether the verb accepts every option that was given. */
+/* Checks that the verb accepts every option that was given, and that the options agree. STATUS_OK; or
+ * STATUS_USAGE, with a message. */
 ExitStatus options_check(const Options *options, const Verb *verb);
 void options_done(Options *options);
 /* Prints the options that a verb accepts; 0: those that every verb accepts. */

@@ -27,5 +27,6 @@ int job_rounds_column(const JobRounds *rounds, const char *name);
 /* A number of a row; NaN: there is no such column, or it was not measured. */
 double job_rounds_at(const JobRounds *rounds, size_t row, const char *name);
 
-/* Appends a number with the fewest digits that restore it. It must be finite. */
+/* Appends a finite number as text that reads back as the same number: with 15 digits if these suffice,
+ * otherwise with 17. */
 void append_exact(GString *text, double value);

@@ -89,8 +89,8 @@ typedef struct ClusterCost {
 typedef struct ClusterEvent {
         uint32_t abi, kind;
         uint32_t node;                          /* counted from 1; a job uses no number twice */
-        uint32_t n_cpus;                        /* UP: how many actors may use there */
-        uint64_t memory_bytes;                  /* UP: what actors may use there */
+        uint32_t n_cpus;                        /* UP: how many CPUs actors may use there */
+        uint64_t memory_bytes;                  /* UP: the memory that actors may use there */
         ClusterCost cost;                       /* COST */
         char name[64];                          /* UP: the host's name; NUL-terminated */
         /* the reason of PENDING, LOST or REFUSED: a line of printable ASCII, NUL-terminated */

@@ -44,8 +44,9 @@
 #define RATES(X)                                                                     \
         X(STEP, "step") X(GRADIENT, "gradient") X(INVOCATION, "invocation") X(ROUND, "round")
 
-/* X(NAME, the actors for which an update, or a step of inference at the learner, waits). The kind of barrier
- * never changes a result, only which side waits. */
+/* X(NAME, the actors for which an update, or a step of inference at the learner, waits). The barrier of
+ * inference changes no result. The barrier of updates does: with READY the learner learns from the actor
+ * that is ready (async). */
 #define BARRIERS(X) X(NONE, "no actor") X(READY, "the actors that are ready") X(ALL, "all actors")
 
 typedef enum Fragment {

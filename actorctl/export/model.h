@@ -18,7 +18,7 @@ typedef struct Model {
         float *parameters;        /* [n_parameters] */
         const char *sha256, *round;
         char *choices; /* "2 3 5" for an action of several choices; otherwise NULL */
-        /* what an edited network reads: "2 0*0 0*2" is x2, x0 squared and x0 x2; NULL: not edited */
+        /* the inputs of an edited network: "2 0*0 0*2" is x2, x0 squared and x0 x2; NULL: not edited */
         char *inputs;
 } Model;
 

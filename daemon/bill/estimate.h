@@ -2,10 +2,10 @@
 /* Estimates the cost and the emulated time of a job's rounds if its parts (acting, learning) had run in
  * other processes. Pure: the same records in the same order give the same estimates.
  *
- * Each row of the result has a usage of its own, made from the job's records, changed to what they would
- * have been: several learners divide an update, and a single process starts no containers. So a row's bill
- * is made by the same arithmetic as the job's bill, and the row of the job's own distribution gives exactly
- * that bill. */
+ * Each row of the result has a usage of its own. It is made from the job's records as they would have been
+ * with the row's processes: several learners divide an update, and a single process starts no containers. So
+ * a row's bill is made by the same arithmetic as the job's bill, and the row of the job's own distribution
+ * gives exactly that bill. */
 #pragma once
 
 #include <stdbool.h>

@@ -146,7 +146,8 @@ static void count_learner(void) {
         bed_close(&bed);
 }
 
-/* Without an argument, prints what two builds must have in common so that their numbers can be compared. */
+/* Without an argument, prints the compiler, the C library, the flags and the width of vectors. The numbers
+ * of two builds can be compared only if these agree. */
 int main(int argc, char *argv[]) {
         if (argc < 2) {
                 printf("compiler %s\nlibc %s\nflags %s\nwidth %s\n", COMPILER, gnu_get_libc_version(),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Parses any bytes as JSON, however deeply nested. They are refused with a reason, or read. JSON that was
- * read is printed, read again, and must print as the same text. */
+/* Parses arbitrary bytes as JSON, however deeply nested. json_parse() must refuse them with a reason, or
+ * read them. JSON that was read is printed, read again, and must print as the same text. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

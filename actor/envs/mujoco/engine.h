@@ -99,7 +99,7 @@ struct MujocoInstance {
         const mjModel *model;
         mjData *data; /* NULL: after close() */
         MujocoOptions options;
-        double place[MUJOCO_PLACES_MAX]; /* what task->place() wrote after the last step or the reset */
+        double place[MUJOCO_PLACES_MAX]; /* as task->place() wrote it after the last step or the reset */
 };
 
 /* Checks whether an option is Engine=, which every task accepts. 1: it is, and names this module's engine;

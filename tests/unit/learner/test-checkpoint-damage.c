@@ -64,8 +64,8 @@ static void reseal(char *content, gsize n) {
         sha256_digest(&sha, SHA256_DIGEST_SIZE, (uint8_t *) content + n - SHA256_DIGEST_SIZE);
 }
 
-/* Continues from a checkpoint whose arithmetic has this version. `expected`: what the next checkpoint says
- * of earlier versions. */
+/* Continues from a checkpoint whose arithmetic has this version. expected: the next checkpoint's text about
+ * the earlier version, "1 until round 1"; NULL: it must have none. */
 static void check_arithmetic_before(char version, const char *expected) {
         const char *pattern = "\"arithmetic\":\"2\"";
         _cleanup_(checkpoint_close) Checkpoint next = {};

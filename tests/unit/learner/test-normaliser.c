@@ -57,8 +57,8 @@ static void test_chan(void) {
         "[Learner]\nHiddenLayers=4\nEpochs=1\nMinibatchSize=32\nNormalizeObservations=yes\n" \
         "NormalizeRewards=yes\nGamma=0.9\n"
 
-/* The learner's statistics of observations equal those of two passes over both rounds. The batch was scaled
- * by the statistics as they were before its round. */
+/* After each round, the learner's statistics of observations are those of all rows so far. The batch was
+ * scaled by the statistics as they were before its round. */
 static void test_observations(void) {
         ActordEnvSpec spec = bed_spec_box(3, 2, 0);
         double sum = 0, squares = 0;

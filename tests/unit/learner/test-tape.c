@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each operation of the tape is executed in columns and compared with the same operation in double
- * precision. The latter is compared with finite differences. */
+/* Each operation of the tape is executed in columns and compared with tape_jet(), which computes in double
+ * precision. The derivatives of tape_jet() are compared with finite differences. */
 #include <glib.h>
 #include <math.h>
 #include <string.h>
