@@ -12,7 +12,7 @@ typedef struct SbatchCommand {
         char *argv[21 + TEXT_OPTIONS_MAX];
 } SbatchCommand;
 
-/* Makes the command. name: of the Slurm job. words: those of [Slurm] Options=. avoid: hosts that the job
- * must not get, or "". test: Slurm only checks whether it would accept the job. */
+/* Makes the command. name: the Slurm job's name. words: the options of [Slurm] Options=. avoid: hosts that
+ * the job must not get, or "". test: Slurm only checks whether it would accept the job. */
 void sbatch_command(const EngineTerms *terms, const char *name, char *const words[], int n_words,
                 const char *avoid, bool test, SbatchCommand *ret);

@@ -27,7 +27,7 @@ int memfd_check_sealed(int fd);
 int fd_map(int fd, uint64_t bytes, bool writable, void **ret);
 void fd_unmap(void *map, uint64_t bytes);
 
-/* 0 with the file's size, or a negative errno. */
+/* Finds the size of a file. 0, or a negative errno. */
 int fd_size(int fd, uint64_t *ret);
 
 /* Read or write everything. read_full(): -ENODATA: the file ends too early. */

@@ -175,7 +175,8 @@ static const char *element_word(const ActordSpace *space) {
         g_assert_not_reached();
 }
 
-/* The numbers of an action may differ in how many choices they have. */
+/* Appends how many choices there are for each number of a space. The numbers of an action may differ in
+ * this. */
 static void append_choices(GString *text, const ActordEnvSpec *spec, const ActordSpace *space) {
         if (space != &spec->action) {
                 append_bound(text, space, 0, space->n_choices);

@@ -23,7 +23,7 @@ const char *const *setting_words(Setting i);
 size_t setting_print(const JobSettings *settings, Setting i, char ret[SETTING_TEXT_MAX]);
 
 /* The words of the choices: choice_algorithm_to_string(ALGORITHM_PPO) == "ppo"; NULL: out of range.
- * _from_string: -EINVAL. */
+ * choice_algorithm_from_string("ppo") == ALGORITHM_PPO; -EINVAL: it is no word of the choice. */
 #define X(type, PREFIX, list)                                  \
         const char *choice_##type##_to_string(uint32_t value); \
         int choice_##type##_from_string(const char *word);

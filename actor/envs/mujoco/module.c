@@ -36,8 +36,8 @@ static const struct {
 
 __attribute__((visibility("default"))) const ActordEnv *actord_env_find(const char *name);
 
-/* NULL: the module has no such task; or it was compiled for another release of MuJoCo, and would misread the
- * structures of this one. */
+/* Finds a task by its name. NULL: the module has no such task; or it was compiled for another release of
+ * MuJoCo, and would misread the structures of this one. */
 const ActordEnv *actord_env_find(const char *name) {
         if (mj_version() != mjVERSION_HEADER)
                 return NULL;
