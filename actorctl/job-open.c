@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A run of `actorctl run` has its own ledger, and its daemon has ended. To show the run's records, this
- * program starts a daemon that begins no job and ends with the verb. */
+/* A run of `actorctl run` has its own ledger, and its daemon ends with the run. To show the run's
+ * records, actorctl starts another private daemon. It begins no job, and ends with the connection. */
 #include "actorctl/job-open.h"
 
 #include <errno.h>

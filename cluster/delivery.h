@@ -27,6 +27,6 @@ bool delivery_script(Delivery *delivery, Engine *engine, size_t i, char ret[TEXT
  * programs, this writes so into `words`, packs the programs for later nodes, and excuses the node. A node
  * for which sbcast had no time is excused, too. */
 void delivery_node_ended(Delivery *delivery, Engine *engine, EngineNode *node, char words[256]);
-/* Sends the programs to one node at a time. sbcast needs the node's id: a job, or a step of a job. A node
- * without an id has to wait. */
+/* Sends the programs to one node at a time. sbcast needs the node's id, which names a Slurm job or a
+ * step of one. A node without an id has to wait. */
 void delivery_step(Delivery *delivery, Engine *engine, uint64_t now_nsec);

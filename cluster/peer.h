@@ -20,7 +20,7 @@ typedef enum PeerStep {
                            * peer proved no identity, and may be a stranger */
         PEER_ENDED,       /* the peer was ready, and has ended; words: why */
         PEER_CLOSED,      /* the peer was ready, and the head's invoker has closed the stream */
-        PEER_OTHER_BUILD, /* the peer is a node of this job with another version of actord; words */
+        PEER_OTHER_BUILD, /* a node of this job has another build of actord; words: both versions */
         _PEER_STEP_MAX,
 } PeerStep;
 

@@ -28,8 +28,8 @@ typedef struct LongCallOps {
         void (*free)(void *work);
 } LongCallOps;
 
-/* Takes work, even on failure. uid: the caller. 1: the call is answered later; negative: error is set. The
- * job stays in memory until the answer is sent. */
+/* Becomes the owner of `work`, even on failure. uid: the caller. 1: the call is answered later; negative:
+ * error is set. The job stays in memory until the answer is sent. */
 int long_call_start(Job *job, sd_bus_message *m, uint32_t uid, const LongCallOps *ops, void *work,
                 sd_bus_error *error);
 

@@ -32,7 +32,8 @@
 #define STATISTICS_NUMBERS(X) X(n_env_steps) X(n_episodes) X(policy_version)
 /* clang-format on */
 
-/* A new quantity needs its name here: a bill must stay the same when the records are removed. */
+/* A new number in Account or Usage needs its name in the lists above. If the summary lacked it, a job's bill
+ * would change when the job's records are removed. */
 #define ONE(...) +1
 static_assert(sizeof(Account) == (0 ACCOUNT_NUMBERS(ONE)) * sizeof(uint64_t), "a number is missing");
 static_assert(sizeof(Usage) == (0 USAGE_NUMBERS(ONE)) * sizeof(uint64_t) + sizeof(Account) * _CHARGE_MAX,

@@ -58,8 +58,8 @@
 #define LAUNCH_MSEC(scope_each) (LAUNCH_SCOPES_MSEC(scope_each) + 15000u)
 #define LAUNCH_ANSWER_MSEC(scope_each) (LAUNCH_MSEC(scope_each) + 5000u)
 
-/* The order of the descriptors that are sent with a Launch. "TRIAL:" is the use of a descriptor for
- * LAUNCH_TRIAL. */
+/* The order of the descriptors that are sent with a Launch. "TRIAL:" names the descriptor that
+ * LAUNCH_TRIAL has in the same place (include/trial.h). */
 typedef enum LaunchFd {
         /* sealed memfd: JobSettings; for Environment=job:FILE, followed by the inner job's */
         LAUNCH_FD_SETTINGS,
@@ -172,7 +172,7 @@ typedef struct LaunchAnswer {
         uint32_t owner;                         /* the owner in the Launch */
         uint32_t cpu_weight;                    /* WEIGH: as the kernel has it; else 0 */
         uint64_t life;                          /* the life in the Launch, to which cpu_nsec belongs */
-        char unit[128];                         /* actord-job-7.scope; empty: there is no manager */
+        char unit[128];                         /* actord-job-7.scope; empty: no systemd manager */
         char control_group[256];                /* its path below the root cgroup; empty: no cgroup */
         char message[256];                      /* a sentence about an error */
 } LaunchAnswer;

@@ -52,7 +52,7 @@ typedef struct NetworkRow {
         uint32_t follows;
 } NetworkRow;
 
-#define NETWORKS_MAX 4u /* the most rows of an algorithm */
+#define NETWORKS_MAX 4u /* the most NetworkRows of an algorithm */
 
 /* The data about other agents in an agent's observation (lib/company.h). */
 typedef enum Company {

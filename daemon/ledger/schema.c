@@ -153,7 +153,8 @@ static const char *const schema_3[] = {
         "ALTER TABLE jobs ADD COLUMN learners INTEGER NOT NULL DEFAULT 0 /* of that distribution */",
 };
 
-/* How many days' costs of a user are kept before the present day: 400 days in all. */
+/* The ledger keeps the costs of a user for the newest 400 days that have any: the newest day, and this many
+ * before it. */
 #define SPENDING_DAYS_LAST 399
 
 /* Schema 4: columns that a job keeps when the records of its rounds are removed, and sums that are kept for

@@ -46,7 +46,8 @@ static void check_draws(SettingsReader *reader, const JobSettings *settings) {
                         distribution_rollouts(distribution_of(settings), settings_actors_max(settings));
         char text[SETTING_TEXT_MAX];
 
-        /* A fraction of a step may be left over from the last round, and counts in this one. */
+        /* Less than one gradient step can be left over from the last round. So a round that passes this
+         * check takes at most RANDOM_STEP_MAX steps. */
         if ((double) rows * settings->train_ratio <= RANDOM_STEP_MAX)
                 return;
         setting_print(settings, SETTING_Learner_TrainRatio, text);

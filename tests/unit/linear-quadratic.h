@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* PI-FT on a problem with a known solution: an action is one number that follows N(mean, sd^2), so its
- * diffusion has a linear F', and the reward is quadratic, -(curvature / 2) (x - goal)^2. Then each pass's
- * best F is linear, and the value after a pass is a quadratic function. So a few numbers for each pass
- * describe the optimum, and also an iteration of the paper: "Stochastic Control for Fine-tuning Diffusion
- * Models" (Han, Razaviyayn & Xu, ICML 2025). Passes and the weights of divergences are those that policies
- * have (lib/sampler.h). */
+/* A problem with a known solution, for PI-FT (learner/algorithm/pi-ft.c): "Stochastic Control for
+ * Fine-tuning Diffusion Models" (Han, Razaviyayn & Xu, ICML 2025). In each pass of a diffusion policy a
+ * function F of x estimates the noise in x. F' is the F before training.
+ *
+ * An action is one number. Before training it follows N(mean, sd^2), so F' is linear. The reward of x is
+ * quadratic: -(curvature / 2) (x - goal)^2. Then the best F of each pass is linear, too, and the value after
+ * a pass is quadratic in x. So a few numbers for each pass describe the optimum, and also the policy after
+ * each iteration of the paper. The passes and the weights of the divergences are those of lib/sampler.h. */
 #pragma once
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests where pairs of rollouts begin in an invocation, and that an invocation with pairs is as pure as any
- * other. */
+/* Tests at which steps of an invocation pairs of rollouts begin, and that an invocation with pairs is as
+ * pure as any other. */
 #include "lib/algorithm-traits.h"
 #include "tests/unit/actor-fixture.h"
 

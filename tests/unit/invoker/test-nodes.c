@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How many nodes rounds are worth, where a container goes, and when a silent node is given up. */
+/* Tests how many nodes are worth asking for, which node gets a container, which node is given back, and when
+ * a silent node is given up. */
 #include <glib.h>
 #include <sys/socket.h>
 #include <unistd.h>
