@@ -256,7 +256,7 @@ static int pairs_begin(const Invocation *v, uint32_t t) {
         return 0;
 }
 
-/* Advances the pairs by step t, after the environments have ended or gone on. */
+/* Advances all pairs (lib/pair.h) by one step, after all environments have made step t. */
 static void pairs_step(const Invocation *v, uint32_t t) {
         const SegmentLayout *l = &v->page->segment;
         const uint8_t *ends = segment_ends(v->segment, l) + (uint64_t) t * l->envs;

@@ -40,7 +40,7 @@ typedef struct Hello {
         char version[32];               /* the product's version on the node */
         uint8_t token[TOKEN_BYTES];     /* tells the heads of different jobs apart; it is not secret */
         uint32_t node;
-        uint32_t contracts;             /* the ABIs of all that the node and the head send */
+        uint32_t contracts;             /* the ABIs that the node and the head must share, as one number */
 } Hello;
 static_assert(sizeof(Hello) == 72, "ABI");
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A plan tells the invoker which rounds it may begin. It is a lease: the rounds are decided and can be paid
- * for. Pure: the known facts of a job go in, the next plan comes out. */
+/* A plan tells the invoker through which round it may go on. It is a lease of rounds: the number of actors
+ * in them is decided, and the budget was not spent when the plan was made. Pure: the known facts of a job go
+ * in, the next plan comes out. */
 #pragma once
 
 #include "daemon/bill/price.h"

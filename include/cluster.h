@@ -6,8 +6,8 @@
  * actord-cluster does not know the meaning of these bytes (invoker/frame.h).
  *
  * The head. The spawner starts `actord-cluster` beside the job's invoker, in the spawner's own cgroup and
- * not in the job's. It has only the descriptors of ClusterFd. When the socket is closed, it gives back all
- * nodes and ends. So a killed invoker leaves no allocation behind.
+ * not in the job's. actord-cluster has only the descriptors of ClusterFd. When the socket is closed, it
+ * gives back all nodes and ends. So a killed invoker leaves no allocation behind.
  *
  * A node. On a node, actord-cluster starts an actord-spawn of its own, and sends it a Launch of the purpose
  * NODE. (In the same way `actorctl env` sends a Launch of the purpose TRIAL.) So an actor on a node is

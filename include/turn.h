@@ -60,7 +60,8 @@ typedef struct Order {          /* written by the invoker before go */
         /* CHECKPOINT: 1: the file is the job's last, and may use the space that is reserved for it; RESTORE:
          * 1: reserve that space */
         uint32_t last;
-        /* RESTORE: 1: the policy only plays, so the state of slots with another shape is skipped */
+        /* RESTORE: 1: the policy only plays, so state of slots is skipped if its shape in the file is not
+         * the job's */
         uint32_t plays;
         uint32_t hashes;                        /* LEARN: 1: report the policy's digest */
         /* ROLLOUT, for a learner that acts: 1: learn when all rollouts of the round are taken; then the next

@@ -3,8 +3,9 @@
  * a learner, and runs fused.so. A round is one order: ROLLOUT for all actors at once, followed by the
  * update. If threads are metered one by one, a round is two orders, ROLLOUT and LEARN; a reading between
  * them separates acting from learning. There are no containers for training, but every actor still has its
- * records. The invoker meters the use of the process, thread by thread if the kernel allows it (divide.c).
- * It divides the use in proportion to the clocks of the threads, as the process reports them. */
+ * records. The process reports the CPU time of each actor. The invoker meters the whole process, and the
+ * reports count only up to its time. If the kernel allows it, the invoker meters each thread, too
+ * (divide.c). Then the actors of a thread share its metered time in the ratio of their reports. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>

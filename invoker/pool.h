@@ -65,8 +65,8 @@ void pool_thaw(Pool *pool, Container *c);
 void pool_end(Container *c, uint32_t fault, int32_t detail);
 void pool_end_all(Pool *pool);              /* and reaps them */
 void pool_report_idle(Pool *pool);          /* records the idle time of all parked containers until now */
-uint64_t pool_spare_nsec(const Pool *pool); /* the CPU time of all containers that no record has yet */
-/* Takes the CPU time of one container that no record has yet. The caller writes it into a record. */
+uint64_t pool_spare_nsec(const Pool *pool); /* all containers' CPU time that is in no record yet */
+/* Takes the container's CPU time that is in no record yet. The caller writes it into a record. */
 uint64_t pool_take(Container *c);
 void pool_read(Pool *pool, Container *c); /* meters its last invocation */
 /* The number of containers on each node. */

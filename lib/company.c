@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The mean over the other agents is computed from the sum over all agents, minus the agent's own number. So
- * each decision costs the same, however many agents there are. */
+/* Each number of an agent's observation or action has a mean over the other agents. It is computed from the
+ * sum over all agents, minus the agent's own number. So each decision costs the same, however many agents
+ * there are. */
 #include "lib/company.h"
 
 #include <assert.h>

@@ -77,9 +77,10 @@ static inline double action_reach(const Network *network) {
         return 0.5 * network->action_high - 0.5 * network->action_low;
 }
 
-/* Samples an action or, if deterministic, takes the mode. Choices: int32_t[n_choices]. BOX: float[n], not
- * clipped with ACT_GAUSSIAN, otherwise inside the bounds. The log-probability of a deterministic policy is
- * 0. exp(), log() and tanh() are those of lib/doubles.h. */
+/* Samples an action or, if `deterministic`, takes the mode. *ret_action is an int32_t[n_choices] or, for a
+ * BOX, a float[n_action]; ACT_GAUSSIAN does not clip it to the bounds, and the other kinds do not exceed
+ * them. The log-probability is 0 for ACT_DETERMINISTIC, ACT_CONSISTENCY and ACT_DIFFUSION. exp(), log() and
+ * tanh() are those of lib/doubles.h. */
 void action_sample(const Network *network, const float *parameters, bool deterministic, ActordRandom *random,
                 void *ret_action, float *ret_log_probability);
 float action_log_probability(const Network *network, const float *parameters, const void *action);

@@ -92,8 +92,8 @@ const char *spec_field_to_string(int field); /* "horizon_steps: longer than ..."
 /* 0, or -EINVAL with *ret_field: the number of the first impossible field (FAULT_SPEC's detail). */
 int spec_check(const ActordEnvSpec *spec, int *ret_field);
 
-/* Whether a table has the optional functions for the physical state, and whether it has those for the
- * picture. The table must have been checked. */
+/* Whether an environment has optional functions: those for the physical state, draw() for a picture of
+ * shapes, paint() for a frame of pixels. Its table must have been checked. */
 bool env_has_state(const ActordEnv *env);
 bool env_has_picture(const ActordEnv *env);
 bool env_has_frame(const ActordEnv *env);

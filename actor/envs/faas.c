@@ -68,7 +68,7 @@ enum { P50, P95, P99, VIOLATIONS, DROPPED, N_METRICS };
 enum { N_OBSERVATION = 6, N_FUNCTIONS_MAX = 1 + FAAS_NEIGHBOURS_MAX };
 
 typedef struct Function {
-        double containers, shares; /* shares: of each container; 0: the function is away */
+        double containers, shares; /* shares: CPU shares of each container; 0: the function is absent */
         double queue;
         double base, phase, burst;                          /* of the arriving requests */
         double arrivals, served, dropped, utilization, slo; /* in the last step */

@@ -50,7 +50,7 @@ void *picture_new(const Trial *trial, const ActordEnv *env);
 int picture_say(const Trial *trial, const ActordEnv *env, const void *instance, void *room);
 
 /* Each function carries out one kind of trial. It puts its verdict on the page, and its results into
- * records. */
+ * records; trial_bench() puts its rate on the page. */
 void trial_show(const Trial *trial, const ActordEnv *env);
 void trial_rollout(const Trial *trial, const ActordEnv *env);
 void trial_play(const Trial *trial, const ActordEnv *env);

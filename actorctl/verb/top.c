@@ -293,7 +293,7 @@ static Table *make_table(const GArray *rows, bool parts, guint n) {
         return table;
 }
 
-/* most: the rows that fit the screen, without a footer; 0: all rows, with a footer. */
+/* most: print at most this many rows, and no footer; 0: print all rows and a footer. */
 static void print_rows(const Options *options, GArray *rows, const Look *look, size_t sort, guint most) {
         g_autoptr(Table) table = NULL;
         const char *noun = look->path ? "part" : "job";

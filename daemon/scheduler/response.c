@@ -78,8 +78,8 @@ uint32_t response_rounds(const Response *response) {
         return response->n_stays > 0 ? stay_at(response, 0)->n_rounds : 0;
 }
 
-/* The progress of the second stay divided by that of the first. NaN: one of them made no measured progress,
- * so the two cannot be compared. */
+/* The mean progress of the first rounds of `after`, divided by that of the last rounds of `before`; at most
+ * eight rounds of each count. NaN: one of the two is 0. */
 static double change_between(const Stay *before, const Stay *after) {
         return before->last > 0 && after->first > 0 ? after->first / before->last : NAN;
 }

@@ -51,9 +51,9 @@ uint32_t response_rounds(const Response *response);
 /* theory: the law, and its b from theory. Sets the best and the hopeful candidate for b (see above). */
 void response_fit(const Response *response, Law theory, double *ret_best, double *ret_hopeful);
 
-/* The newest stay's mean progress divided by that of the stay before; at most 1000. A stay is rounds with
- * one number of actors. NaN: one of the two is not known, or was zero. *ret_before: the number of actors in
- * the stay before; 0: there was none. */
+/* The mean progress of the newest stay's first rounds, divided by that of the last rounds of the stay
+ * before. At most eight rounds of each count, and the result is at most 1000. NaN: one of the two is not
+ * known, or was zero. *ret_before: the number of actors in the stay before; 0: there was none. */
 double response_change(const Response *response, bool sharp, uint32_t *ret_before);
 
 /* The progress of a round of n_actors by this law, for g = 1 (see above). */

@@ -160,8 +160,9 @@ static void jet_along(const LossJet *jet, const double along[_TERM_MAX], double 
         }
 }
 
-/* For one row of one number of an action, with probabilities p: derivatives along a direction x' of the
- * logits. p' = p (x' - sum p x'), (log p)' = p' / p, and for the entropy H' = -sum p' (log p + H). */
+/* Derivatives along a direction x' of the logits, for one number of one row's action. The choices for this
+ * number have the probabilities p and the entropy H: p' = p (x' - sum p x'), (log p)' = p' / p, and
+ * H' = -sum p' (log p + H). */
 typedef struct Along {
         double entropy, mean; /* H, sum p x' */
         double d_entropy;     /* H' */

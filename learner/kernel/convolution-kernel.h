@@ -8,7 +8,8 @@
 /* Sizes of blocks, for CPUs with 32 vector registers or with 16. */
 enum {
         KERNEL(UNITS) = KERNEL_WIDTH == 16 ? 8 : 4, /* units that are computed at once */
-        /* inputs whose sums are in registers at once, one (a weight's gradient) for each of SIDE units */
+        /* weights_rows(): inputs that are read at once. Registers hold the sums of the gradients of SIDE *
+         * READS weights: one for each unit and input */
         KERNEL(READS) = KERNEL_WIDTH == 16 ? 4 : 2,
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Each slot has a ring, and each column is one allocation, so that a checkpoint has one tensor for each. */
+/* Each slot has a ring of steps. Each column (observations, rewards and so on) is one allocation for all
+ * slots, so that a checkpoint has one tensor for each column. */
 #include "learner/store/replay.h"
 
 #include <assert.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Leases: the rounds that are decided and can be paid for, as a function of settings and records. */
+/* Leases: through which round the invoker may go on, and when the budget ends the job, as a function of
+ * settings and records. */
 #include <glib.h>
 #include <math.h>
 #include <string.h>

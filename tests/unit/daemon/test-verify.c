@@ -204,8 +204,9 @@ static void on_member_done(int result, void *userdata) {
                 (void) sd_event_exit(crowd->event, 0);
 }
 
-/* Two files are read at once. The test stops both processes, so these files are given up after their time.
- * The files that waited are read nevertheless: their time begins when their turn comes. */
+/* Two files are read at once, each by one process. The test halts these two processes with SIGSTOP, so their
+ * files are given up at the timeout. The files that waited are read nevertheless: their time begins when
+ * their turn comes. */
 static void test_queue(void) {
         _cleanup_close_ int fd = file_of("weights", (off_t) VERIFY_AT_ONCE_BYTES + 1);
         Crowd crowd = {};
