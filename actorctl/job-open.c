@@ -17,7 +17,8 @@ char *job_called(const char *word) {
         return g_strdup_printf("%s %s", word_names_run(word) ? "run" : "job", word);
 }
 
-/* Checks that the run's job has ended. The private daemon that shows a run knows only ended jobs. */
+/* Checks that the run's job has ended: the private daemon that shows runs has no other jobs, and answers
+ * NoSuchJob. */
 static ExitStatus check_ended(const Connection *connection, const char *word) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         g_autofree char *called = NULL;

@@ -67,7 +67,7 @@ static ExitStatus refuse_size(
                         row->key, a[0] ? a : " unset", b[0] ? b : "none");
 }
 
-/* Compares only settings on which the shape of a tensor depends whatever the algorithm is. */
+/* Compares the settings that determine the shapes of tensors under every algorithm. */
 static ExitStatus check_size(
                 const JobSettings *ours, const JobSettings *theirs, const NamedCheckpoint *from) {
         bool max = settings_present(ours, SETTING_Scaling_MaxActors) ||

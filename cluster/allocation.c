@@ -31,9 +31,10 @@ enum {
 typedef struct Host {
         char name[NAME_BYTES];
         bool taken;
-        size_t node;        /* the node of the step */
-        Command step;       /* the running srun */
-        uint64_t kill_nsec; /* when srun is stopped, after the node was asked to end; 0: never */
+        size_t node;  /* the node that the srun starts, as an index */
+        Command step; /* the running srun */
+        /* when srun is killed if the node, which was asked to end, has not ended; 0: never */
+        uint64_t kill_nsec;
 } Host;
 
 typedef struct Allocation {
@@ -286,7 +287,7 @@ static size_t allocation_poll(const Engine *engine, struct pollfd *ret, int *tim
         return n;
 }
 
-/* Waits until the steps are over, or until the deadline. */
+/* Waits until every srun has ended, or until the deadline. */
 static void await_steps(Allocation *own, uint64_t deadline) {
         for (size_t i = 0; i < own->n_hosts; i++)
                 while (own->hosts[i].step.pid > 0 && !command_step(&own->hosts[i].step, clock_boottime()) &&

@@ -318,8 +318,8 @@ static int serve(const Tls *tls, int stop_fd) {
         if (ready.error >= 0)
                 ready.error = start_invoker(&launch, settings, plugin_fd, theirs, &spawner, &pid_fd, &ready);
         (void) close_fd(TAKE_FD(theirs));
-        /* The invoker has descriptors of its own. This process stays as long as the job, and needs none of
-         * these. */
+        /* The invoker has its own descriptors of these two files, and this process, which lives as long as
+         * the job, does not need them. */
         (void) close_fd(TAKE_FD(settings));
         (void) close_fd(TAKE_FD(plugin_fd));
         if (ready.error < 0 && !ready.words[0])

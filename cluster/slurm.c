@@ -337,7 +337,7 @@ static void take_job(Engine *engine, EngineNode *node, const TextJob *job) {
                 (void) snprintf(node->words, sizeof(node->words), "its program starts (Slurm job %s)",
                                 node->id);
         }
-        /* the program has ended; Slurm's epilog may take long, and is not counted */
+        /* the node's program has ended; Slurm's epilog may still run, and is not counted */
         if (state == TEXT_ENDING && job->ended > 0)
                 node->seen = node->ended = find_end(node, job);
         if (state == TEXT_OVER)
@@ -368,8 +368,8 @@ static void count_absent(Engine *engine) {
                 }
 }
 
-/* Notes a job with our name whose number sbatch did not report. While sbatch runs, it may still report
- * it. */
+/* Notes a job with our name whose number sbatch did not report. While sbatch runs, no job is noted, since
+ * sbatch may still report the number. */
 static void take_stray(Slurm *slurm, const TextJob *job) {
         TextState state = text_state(job->state);
 

@@ -131,7 +131,8 @@ static void take_evaluation(Progress *p, const Record *record) {
         memcpy(p->evaluation_metrics, statistics_metrics(&statistics, true), sizeof(p->evaluation_metrics));
 }
 
-/* The invoker makes the same test at this point, on the same numbers. Comparisons with NaN are false. */
+/* Whether the job has reached a StopReturn=. The invoker tests the same at the end of the round
+ * (invoker/finish.c), on the same numbers. Comparisons with NaN are false. */
 static bool reaches_target(const JobSettings *settings, const Statistics *statistics) {
         return (settings_present(settings, SETTING_Job_StopReturn) &&
                                statistics->return_mean >= settings->stop_return) ||

@@ -87,7 +87,7 @@ ssize_t queue_pick(const QueueEntry *entries, size_t n, uint32_t n_running_max) 
         return best;
 }
 
-/* How many of the waiting jobs fit into their users' shares. */
+/* How many waiting jobs could run within their users' shares of the places. */
 static uint32_t count_claims(const GArray *users) {
         uint32_t n = 0;
 

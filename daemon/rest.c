@@ -171,7 +171,7 @@ static int take_all(Ledger *ledger, const char *state_directory, unsigned *n_sai
         return r;
 }
 
-/* Ends a job whose daemon was killed, so that no more records of the job will come. */
+/* Ends a job whose daemon was killed. No more records of this job will come. */
 static int end_job(JobContext *context, uint64_t id) {
         _cleanup_(job_freep) Job *job = NULL;
         int r;

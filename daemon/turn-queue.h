@@ -22,7 +22,7 @@ TurnQueue *turn_queue_new(void);
 /* Frees the queue. item_free: called for the items that still wait. */
 TurnQueue *turn_queue_free(TurnQueue *queue, GDestroyNotify item_free);
 unsigned turn_queue_length(const TurnQueue *queue);
-/* Whether items of a connection wait whose user is known. */
+/* Whether the queue has items of this connection that were pushed with a user. */
 bool turn_queue_has(const TurnQueue *queue, const char *connection);
 
 /* Adds an item. Returns NULL, or the item that has lost its place: another one, or this one if there was no

@@ -20,8 +20,8 @@ Users *users_free(Users *users);
 
 /* Whether the quota of a user is known. 1: it is; 0: not yet; negative: the host's user database failed. */
 int users_known(Users *users, uint32_t uid, Quota *ret);
-/* Finds the quota of a user. false: it is not known yet, or the last lookup has failed. It is looked up
- * (after a failure later again), and jobs_schedule() is called when another call may succeed. */
+/* Finds the quota of a user. false: it is not known yet, or the last lookup failed. Then a lookup follows,
+ * after a failure with a delay, and jobs_schedule() is called when another call may succeed. */
 bool users_quota(Users *users, uint32_t uid, Quota *ret);
 /* Whether the host's user database has given an answer since the last call. Then calls that wait for a
  * user's quota (quota_ask()) try again. */

@@ -83,7 +83,8 @@ typedef struct ClusterCost {
         /* TRES billing units by the site's weights; 0: the site has no weights */
         double billing;
         uint32_t final;
-        uint32_t expires;                       /* 1: near its time limit; WANT does not count it */
+        /* 1: the node is near its time limit, and n_nodes of WANT does not count it */
+        uint32_t expires;
 } ClusterCost;
 
 typedef struct ClusterEvent {

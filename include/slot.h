@@ -41,7 +41,8 @@ typedef struct SegmentLayout {
         /* of one frame; a row stores only the newest frame of its stack, and earlier rows the older
          * frames */
         uint64_t frame_bytes;
-        /* K; 1: observations are not stacks, and a frame is a whole observation */
+        /* K, how many frames a stack has; 1: observations are not stacks, and a frame is a whole
+         * observation */
         uint64_t frames;
         uint64_t actions_at, action_bytes;      /* [T][E]: i32 [n]; or float [n] as sampled, not clipped */
         uint64_t rewards_at;                    /* double [T][E] */

@@ -39,8 +39,8 @@ typedef struct Leaf {
 
 /* Moves the caller into a leaf of its own and enables every available controller for leaves. */
 int cgroup_enter(Cgroup *cgroup);
-/* Like cgroup_enter(), for an actor with a scope of its own (ActorScope=each). Not the caller moves into a
- * leaf, but the process that the scope began with, which only keeps the scope alive. */
+/* Like cgroup_enter(), for an actor with a scope of its own (ActorScope=each). It moves the scope's first
+ * process into a leaf instead of the caller. This process only keeps the scope alive. */
 int cgroup_enter_scope(int slice_fd, const char *name, Cgroup *ret);
 /* Undoes cgroup_enter(), so that the spawner can remove the cgroup. */
 void cgroup_leave(Cgroup *cgroup);

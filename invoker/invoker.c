@@ -38,9 +38,9 @@ static int make_loop(Invoker *invoker) {
         return r < 0 ? r : nodes_init(&invoker->nodes);
 }
 
-/* The most records that one event can cause. Each container may end, be parked and be read. The rollout of
- * each actor may be wasted, and another one recorded. A round and the job may end. The spool must have room
- * for all of these before the loop serves an event. */
+/* The most records that one event can cause. Each container may end, be parked (idle until another round)
+ * and have its meter read. The rollout of each actor may be wasted, and another one recorded. A round and
+ * the job may end. The spool must have room for all of these before the loop serves an event. */
 static uint32_t records_at_once(const Invoker *invoker) {
         return 10 * containers_all(&invoker->place) + 2 * invoker->place.n_actors + LEARNERS_MAX + 16 +
                ACTORD_METRICS_MAX + 2 * NODES_MAX;

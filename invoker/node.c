@@ -35,9 +35,10 @@ typedef struct Hand { /* a container on this node that the head may use */
 typedef struct Service {
         Placement place;
         int signal_fd;
-        Hand *hands;          /* [containers_all] */
-        struct pollfd *polls; /* the signals and the stream; then each hand's eventfd and process */
-        void **segments;      /* [n_actors]; NULL: not made yet */
+        Hand *hands; /* [containers_all] */
+        /* the signals and the stream; then the eventfd and the process of each of `hands` */
+        struct pollfd *polls;
+        void **segments; /* [n_actors]; NULL: not made yet */
         uint8_t *policy;
         FrameLimits limits;
         FrameReader reader;
@@ -118,8 +119,8 @@ static int make_memory(Service *node) {
                 return r;
         frame_limits(place->page, n, FRAME_SIDE_HEAD, &node->limits);
         r = frame_reader_init(&node->limits, &node->reader);
-        /* Each container may send an answer and an end for each of two processes. The rest is for the
-         * greeting and pings. */
+        /* A container may have two processes, one after the other, before the queue is sent, and each may
+         * send an answer and its end. The 16 are for the greeting and pings. */
         return r < 0 ? r : out_init(&node->out, 4 * n + 16);
 }
 

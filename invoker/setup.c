@@ -51,9 +51,9 @@ static uint32_t cpus(void) {
         return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (uint32_t) CPU_COUNT(&set);
 }
 
-/* How a round is conducted under the job's distribution. Where the learner computes the actions, it does so
- * in evaluations, too, since actors read this from the settings. A learner that steps environments itself is
- * used only in a job that trains. */
+/* How a round is conducted under the job's distribution. A learner that computes the actions in rounds also
+ * computes them in evaluations, since the settings tell actors to ask it. A learner that steps environments
+ * itself is used only in a job that trains. */
 static Traits traits_of(const Distribution *row, bool trains) {
         Traits traits = { .rolls_with = ORDER_NONE, .acting_phases = PHASES_ROLLING };
 
@@ -133,8 +133,8 @@ int setup_contracts(Placement *place) {
         return 0;
 }
 
-/* Standard output and error become the job's stream: its text, which may be hostile, never passes through
- * the invoker. */
+/* Makes INVOKER_FD_STDERR the standard output and error, also of the children. So their text, which may be
+ * hostile, never passes through the invoker. */
 int setup_streams(void) {
         _cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 

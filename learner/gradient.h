@@ -8,7 +8,8 @@
 #include "learner/kernel/kernels.h"
 
 /* The memory in which one thread sends a shard (some rows of a minibatch) through the network and back. Each
- * array has a column for each number of a row, and a column has `stride` floats. */
+ * array has a column for each input or output of a layer, with one float for each row of the shard, padded
+ * to `stride` floats. */
 typedef struct Pass {
         const Network *network;
         uint32_t stride;

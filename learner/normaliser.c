@@ -73,7 +73,7 @@ static bool step_active(const Batch *batch, uint32_t t, uint32_t s) {
         return batch_active(batch, batch_step_row(batch, t, s));
 }
 
-/* The number of steps in which the agent of row s is present. */
+/* The number of the round's steps in which the agent of slot s is present. */
 static uint32_t steps_active(const Batch *batch, uint32_t s) {
         uint32_t n = 0;
 

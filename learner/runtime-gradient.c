@@ -413,7 +413,7 @@ static int lanes_and_blocks(Runtime *rt) {
         return runtime_meet(rt);
 }
 
-/* How many rows of the minibatch are in the lanes that this learner computes. */
+/* How many rows of the minibatch are in the lanes (groups of shards) that this learner computes. */
 static uint64_t rows_of_lanes(const Runtime *rt) {
         const Work *w = &rt->work;
         uint64_t n = 0;

@@ -191,8 +191,8 @@ static int network_make(uint32_t n_choices, ActordEnvSpec *ret_spec, Network *re
         return network_derive(&settings, ret_spec, ret);
 }
 
-/* Copies the weights of the file, which begins with the first layer. A layer names only its input, so the
- * layers are found from the last to the first. */
+/* Copies the weights and biases of a model file, where the first layer's come first. A layer of the Network
+ * names only its input, so the layers are found from the last to the first. */
 static void parameters_place(const Network *network, const uint8_t *data, float *ret) {
         const Layer *layers[3], *layer = network_output(network, OUTPUT_ACTION);
 

@@ -9,13 +9,13 @@
  *
  * ACT_CONSISTENCY: "Consistency Models" (Song et al., ICML 2023), used as in "Consistency Models as a Rich
  * and Efficient Policy Class for Reinforcement Learning" (Ding & Jin, ICLR 2024). x is an action with noise
- * of standard deviation t, and f(s, x, t) = skip x + out F the action; f(s, x, SAMPLER_LEAST) = x.
+ * of standard deviation t. f(s, x, t) = skip x + out F estimates the action, and f(s, x, SAMPLER_LEAST) = x.
  *
  * ACT_DIFFUSION: "Denoising Diffusion Probabilistic Models" (Ho et al., NeurIPS 2020), used as in "Diffusion
  * Policies as an Expressive Policy Class for Offline Reinforcement Learning" (Wang, Hunt & Zhou, ICLR 2023).
  * x is sqrt(abar) times an action, plus noise of variance 1 - abar. F estimates this noise.
  *
- * Actions are shares of half the space, from -1 to 1. Pure. */
+ * Actions are scaled: -1 and 1 are the bounds of the action space. Pure. */
 #pragma once
 
 #include <stdint.h>
@@ -26,14 +26,15 @@
 #define SAMPLER_MOST  80.0  /* T */
 
 /* The factors that a network and a loss need at one time of the noise process. An action with noise is
- * signal a + noise z. */
+ * signal * action + noise * z, where z is a standard normal number. */
 typedef struct Moment {
         float signal, noise;
-        float skip, out, in;             /* c_skip(t), c_out(t), c_in(t) */
+        float skip, out, in;             /* c_skip(t), c_out(t) and c_in(t) of the papers */
         float embedding[TIME_EMBEDDING]; /* sines, then cosines, at falling frequencies */
 } Moment;
 
-/* The numbers of a Moment as columns of a tape (learner/tape/tape.h): these, then the embedding. */
+/* A Moment as columns of a tape (learner/tape/tape.h): column 0 is its signal, and so on; the embedding has
+ * the last columns. */
 enum {
         MOMENT_SIGNAL,
         MOMENT_NOISE,
@@ -49,19 +50,20 @@ typedef struct SamplerPass {
         Moment moment;
         float spread;     /* standard deviation of the noise that is added first */
         float keep, take; /* 0 and 1: the estimate is the action */
-        /* ACT_DIFFUSION: the divergence between the passes of two networks is this number times |F - F'|^2,
-         * if the noise of the step has the whole variance beta: beta / (2 alpha (1 - abar)), (12) of Ho et
-         * al. */
+        /* ACT_DIFFUSION: the divergence between the passes of two networks is this factor times the squared
+         * distance of their outputs, if the noise of the step has the whole variance beta. The factor is
+         * beta / (2 alpha (1 - abar)), as in equation (12) of Ho et al. */
         float divergence;
 } SamplerPass;
 
-/* Computes the row of pass k of n for ACT_CONSISTENCY or ACT_DIFFUSION. */
+/* Computes the numbers of pass k of n for ACT_CONSISTENCY or ACT_DIFFUSION. */
 void sampler_pass(uint32_t act, uint32_t n, uint32_t k, SamplerPass *ret);
 
-/* ACT_CONSISTENCY: noise of standard deviation `time`. */
+/* Computes the factors of ACT_CONSISTENCY for an action whose noise has the standard deviation `time`. */
 void moment_of(double time, Moment *ret);
 
-/* The time of pass k of n: T first, then equal steps down to 2, as in the authors' code. */
+/* ACT_CONSISTENCY: the time of pass k of n: SAMPLER_MOST for the first, then equal steps down to 2, as in
+ * the authors' code. */
 double sampler_time(uint32_t n, uint32_t k);
 
 /* The standard deviation of the noise that is added to an action before a pass at this time: sqrt(t^2 -

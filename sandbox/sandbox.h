@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A Sandbox is a description. It is prepared once, before any fork, and filters are compiled then. A forked
- * child enters it by the steps of SANDBOX_STEPS, in their order. A step that fails ends the child with the
- * step's exit status. */
+/* A Sandbox describes how a child process is confined. It is prepared once, before any fork, with its
+ * seccomp filter compiled. A forked child enters it by the steps of SANDBOX_STEPS, in their order. A step
+ * that fails ends the child with the step's exit status. */
 #pragma once
 
 #include <stdbool.h>
@@ -63,7 +63,7 @@ typedef struct SandboxEntry { /* values that differ from child to child */
         const int *keep_fds;  /* in ascending order; all others above 2 are closed */
         size_t n_keep_fds;
         int cgroup_fd;         /* the cgroup to move into; -EBADF: the child started in it */
-        uint64_t mapped_bytes; /* shared memory, which the limit of addresses must not count */
+        uint64_t mapped_bytes; /* shared memory, which RLIMIT_AS must not count */
         /* The start of the range of SANDBOX_WORDS_BYTES that is reserved for shared futexes; 0: there is
          * none, and they may be anywhere. */
         uint64_t words_at;

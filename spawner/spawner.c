@@ -49,7 +49,7 @@ static int programs_open(Programs *ret, LaunchAnswer *answer) {
         return 0;
 }
 
-/* Maps the child's user ids and waits until it has taken them. */
+/* Maps the child's user ids, and waits until the child has switched to them. */
 static int identify_child(const Child *child, const Launch *launch, LaunchAnswer *answer) {
         int r;
 
@@ -273,7 +273,8 @@ static void clean_up(const Launch *launch, const Child *child, const Cgroup *cgr
 static int take_seat(const Launch *launch, const Terms *terms, LaunchAnswer *answer) {
         unsigned n = 0;
 
-        /* SETTLE, REMOVE and WEIGH use no file system of a user, and many lives may end at once. */
+        /* SETTLE, REMOVE and WEIGH need no seat: they use no file system of a user, and many lives may end
+         * at once. */
         if (!terms->seats || launch->purpose >= LAUNCH_SETTLE)
                 return 0;
         __atomic_store_n(&terms->seat->submitter, launch->submitter, __ATOMIC_SEQ_CST);

@@ -36,7 +36,7 @@ typedef struct Runner {
         sd_event *event;
         GPtrArray *runs;                        /* Runs: the jobs that run now */
         uint64_t n_jobs, n_ended, started_usec; /* n_ended: cells that this program has seen end */
-        guint next;                             /* all earlier cells have begun */
+        guint next;                             /* the next cell to begin, as an index of `cells` */
         unsigned n_interrupts, n_ticks;
         bool quiet, live, lost;
 } Runner;

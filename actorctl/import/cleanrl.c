@@ -158,7 +158,8 @@ static void put_number(
         char text[G_ASCII_DTOSTR_BUF_SIZE];
 
         if (!isfinite(value))
-                return; /* it stays in the comment's list of settings that were not converted */
+                /* the argument stays in the job file's comment about arguments that were not converted */
+                return;
         if (value == floor(value) && fabs(value) < 1e15)
                 (void) g_snprintf(text, sizeof(text), "%.0f", value);
         else

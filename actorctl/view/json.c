@@ -13,8 +13,8 @@
 #include "lib/sanitise.h"
 
 #define DEPTH_MAX 64
-/* The longest list of decisions that can be repeated, with all columns and one decision in each line, needs
- * a little over half of this. */
+/* The longest list of decisions that a job can repeat (Policy=replay), with all columns and one decision in
+ * each line, needs a little over half of this. */
 #define FILE_BYTES_MAX (1u << 30)
 
 JsonNode *json_real(double value) {

@@ -30,7 +30,8 @@ typedef struct Estimates {
         uint64_t life;
         Record start; /* the start of the first learner */
         uint32_t n_starts, n_updates;
-        bool started; /* this life has closed a round: usage[] has the starts of all learners of each row */
+        /* this life has closed a round, and each usage[] includes the starts of all learners of its row */
+        bool started;
         Record updates[GRADIENT_PARTS];
 } Estimates;
 

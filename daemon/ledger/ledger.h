@@ -42,7 +42,7 @@ typedef struct LedgerJob {     /* the struct owns the strings: ledger_job_done()
         uint64_t trimmed_usec; /* when the removal of its records began; 0: all are there */
         /* how often the job went back to the queue; since when it is there again; 0: it is not there */
         uint64_t n_preempted, back_usec;
-        uint64_t paused_usec; /* how long earlier returns to the queue took */
+        uint64_t paused_usec; /* how long the job waited in the queue after earlier returns, in sum */
         uint64_t frozen_usec; /* when a user froze the job; 0: it is not frozen */
         uint32_t end_wanted;  /* PlanEnd: how the job was asked to end; PLAN_END_NOT: it was not */
         uint64_t n_alerts;    /* how many amounts of CostAlert= were reached and announced */
@@ -110,7 +110,7 @@ typedef struct LedgerListed {
         uint32_t uid;
         const char *state, *result;
         uint64_t submitted_usec, started_usec, ended_usec;
-        /* environment NULL: an older actord wrote the row, and the fields below are not known either */
+        /* environment NULL: an older actord wrote the row, and all fields below are unknown */
         const char *environment, *description, *tag, *currency;
         /* as of the job's end */
         uint64_t round, n_env_steps;

@@ -13,7 +13,7 @@
 #define DISTANCE_WEIGHT 200.0
 
 /* Computes the consistency function f ("Consistency Models", Song et al. 2023) of a recorded action with the
- * row's noise. moment: 0 for the row's later time, 1 for its earlier time. */
+ * row's noise. moment: 0 at the later of the row's two noise times, 1 at the earlier. */
 static Node denoised(Tape *t, Net net, const Network *policy, Node recorded, uint32_t moment) {
         const uint32_t n = policy->n_action;
         Node x = generative_noised(t, policy, recorded, moment);

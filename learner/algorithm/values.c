@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The loops are plain, since environments have few choices. */
+/* The loops are plain C without vector kernels, since environments have few choices. */
 #include "learner/algorithm/values.h"
 
 #include <stddef.h>

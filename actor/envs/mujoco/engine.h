@@ -88,8 +88,9 @@ struct MujocoTask {
         bool seen_fixed;
         double seen_width, seen_height;
 
-        /* Computes reward and termination of the step from m->place to m->data. velocity: the velocity of
-         * the place's first number in this step. */
+        /* Computes reward and termination of a step. m->place is the place (see place()) before the step,
+         * and m->data the state after it. velocity: by how much the place's first number changed in the
+         * step, per second. */
         void (*judge)(const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret);
 };
 

@@ -47,7 +47,8 @@ static const char *name;
 static int directory_fd; /* the model's directory, for actors without a root of their own */
 static mjModel *model;
 static uint32_t digest;
-static Judge judge; /* NULL: there is no plugin, or it is not loaded yet */
+/* the plugin's actord_mujoco_judge(); NULL: there is no plugin, or it is not loaded yet */
+static Judge judge;
 
 #undef ENV_INSTANCE
 #define ENV_INSTANCE MjcfOptions

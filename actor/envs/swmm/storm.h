@@ -4,6 +4,8 @@
  *
  *     rain_h = scale total w_h / (sum of w), w_h = profile_h f_h
  *
+ * where h is the hour, `total` is the sum of the profile, and f_h are factors.
+ *
  * For training, three things are drawn: scale in the family's [least, most), each f_h in [0.5, 1.5), and the
  * tide. Held-out storm k (1 to 20) has scale = least + (most - least) (k - 1) / 19 and f_h = 0.5 + frac((10
  * k + h) phi), where phi = 0.618... is from the golden ratio. Its tide begins at frac(k phi) of the tide's

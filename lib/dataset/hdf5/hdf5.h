@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Private to the module: each function is a member of DatasetModule. */
+/* Private to the module: the functions that DatasetModule points to, and the handles of the HDF5 library. */
 #pragma once
 
 #include <hdf5.h>

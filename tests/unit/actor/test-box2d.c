@@ -49,7 +49,7 @@ static void test_lander_engines(void) {
                 memcpy(before, env_observation(env), sizeof(before));
                 for (int i = 0; i < 5; i++)
                         env_step_number(env, engine);
-                if (engine == MAIN) /* it falls less fast than freely */
+                if (engine == MAIN) /* it falls more slowly than without an engine */
                         g_assert_cmpfloat(env_observation(env)[3], >, before[3] - 5 * 0.0266f + 0.05f);
                 else /* it turns */
                         g_assert_cmpfloat(sign[engine] * (env_observation(env)[5] - before[5]), >, 0.01);

@@ -47,7 +47,8 @@ static void test_faas_conserves(void) {
                 }
         }
         g_assert_cmpfloat(n_dropped, >, 0);
-        assert_near(n_bursts / 20000, 0.03 / (0.03 + 0.15), 0.03); /* the chain's stationary share */
+        /* the share of steps that the Markov chain of bursts spends in a burst */
+        assert_near(n_bursts / 20000, 0.03 / (0.03 + 0.15), 0.03);
         g_assert_cmpfloat(n_arrived / 20000, >, 10);
         g_assert_cmpfloat(n_arrived / 20000, <, 60);
 }
@@ -277,7 +278,8 @@ static void test_ponds_orifice(void) {
                         out = fmin(height * sqrt(2 * 9.81 * (depth - height / 2)) * 30 / 1000, depth);
                         depth -= out;
                 }
-                /* the tolerance is that of an opening in single precision */
+                /* the tolerance is for the orifice's opening, which follows from an action in single
+                 * precision */
                 assert_near(state[POND], 1000 * depth, 1e-3);
                 assert_near(state[POND] + state[STREAM] + state[DISCHARGE], 1000, 1e-9);
                 g_assert_cmpfloat(state[POND + 1], ==, 0);

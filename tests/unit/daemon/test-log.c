@@ -116,7 +116,8 @@ static void test_entry(void) {
         log_field(&entry, "ACTORD_JOB=%d", 7);
         g_assert_cmpstr(entry.text + entry.starts[1], ==, "ACTORD_JOB=7");
 
-        /* A long text is cut, too many fields are left out, and nothing is written out of bounds. */
+        /* A long text is cut, fields beyond LOG_FIELDS_MAX are left out, and nothing is written out of
+         * bounds. */
         log_field(&entry, "ACTORD_REASON=%s", longer);
         g_assert_cmpuint(entry.n_text, <=, LOG_TEXT_MAX);
         g_assert_cmpuint(strlen(entry.text + entry.starts[2]), <, LOG_TEXT_MAX);

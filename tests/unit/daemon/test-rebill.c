@@ -37,8 +37,8 @@ static void test_second(void) {
         check_second("[Execution]\nGBSecond=0.01\nRequest=5\nGranularityMSec=1000\n", "", 0.005);
         /* Half a CPU is billed as a whole one. */
         check_second("[Execution]\nVCPUSecond=0.1\nVCPUStep=1\n", "", 0.1);
-        /* An actor has a share of a server: 1 in 4 of the learner's, 1 in 10 of the actors'. Then the energy
-         * of one core. */
+        /* An actor costs a quarter (Functions=4) of the learner's server and a tenth of an actors'
+         * server. */
         check_second("[Learner]\nPerHour=7200\nCount=1\nFunctions=4\n[Actors]\nPerHour=3600\nFunctions=10\n",
                         "", 0.1);
         check_second("[Energy]\nKWh=3600\nWattsPerCore=1000\n", "", 1);

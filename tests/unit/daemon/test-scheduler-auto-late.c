@@ -2,8 +2,8 @@
 /* Policy=auto on a task that differs from the tasks on which it was tuned, in the way LunarLander differs. A
  * round can use up to three times as many rows as usual. The measured noise shows this only after a fifth of
  * the training. From then on the surrogate objective is the same with any number of actors. The figures are
- * from LunarLander's cells (docs/experiments/auto.md). Auto is compared with constant numbers of actors,
- * which obey the same law in each seed, so the difference is the cost of its decisions. */
+ * from LunarLander's cells (docs/experiments/auto.md). Auto is compared with constant numbers of actors on
+ * the same simulated training, so the difference is the cost of its decisions. */
 #include <glib.h>
 #include <math.h>
 
@@ -12,7 +12,7 @@
 
 #define ROWS      1024u /* rows of one actor in one round */
 #define MOST      64u
-#define B         16.3 /* actors; a round with n of them does n / hypot(n, B) of the work */
+#define B         16.3 /* actors; a round with n actors advances by n / hypot(n, B) rounds of WORK */
 #define WORK      21.0 /* the rounds that a training takes with unlimited actors */
 #define LATE      0.2  /* the share of the work after which the measured noise is large */
 #define ACTOR_MS  51.2

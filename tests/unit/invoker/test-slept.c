@@ -37,7 +37,8 @@ static bool counts_delays(void) {
                schedstat_parse(text, &cpu, &delay) >= 0;
 }
 
-/* The emulated time that the rollouts of a round were billed for sleeping, beyond the time of their work. */
+/* By how much a round's rollouts were billed more emulated time than their work took: the time for which
+ * they slept. */
 static uint64_t slept_nsec(const Job *job, uint64_t round) {
         uint64_t sum = 0;
 

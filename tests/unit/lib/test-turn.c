@@ -136,8 +136,8 @@ static const Case cases[] = {
         { "spin-sleep", 1000000, true },
         { "sleep-spin", 0, false },
         { "brink-sleep", 2000,
-                        /* spins about as long as an answer takes, so that answers come before, while and
-                         * after it falls asleep */
+                        /* the worker spins about as long as an order takes to come, so that orders come
+                         * before, while and after the worker falls asleep */
                         true },
 };
 

@@ -58,7 +58,7 @@ static void test_fields(void) {
         REFUSED(launch.purpose = LAUNCH_WEIGH);  /* no mounts are allowed */
         REFUSED(launch.cpu_weight = 1);          /* a launch that trains sets no weight */
         REFUSED(launch.purpose = LAUNCH_SETTLE); /* no mounts are allowed */
-        REFUSED(launch.purpose = LAUNCH_TRIAL);  /* a trial asks no manager for a cgroup */
+        REFUSED(launch.purpose = LAUNCH_TRIAL);  /* a trial may not ask systemd for a cgroup */
         REFUSED(launch.owner = UINT32_MAX);
         REFUSED(launch.manager = 3);
         REFUSED(launch.sandbox = _SANDBOX_CHOICE_MAX);
