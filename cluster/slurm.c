@@ -264,7 +264,7 @@ static void end_submit(Engine *engine, uint64_t now) {
 }
 
 /* Slurm's accounts leave out the time for which a job was suspended, so a node costs nothing in that time.
- * squeue computes a job's used time with this host's clock and the start by Slurm's clock. The clocks may
+ * squeue computes a job's used time as this host's time minus the start by Slurm's clock. The two clocks may
  * differ, so only the growth of the used time since the first look counts. */
 static void leave_out_suspended(const Slurm *slurm, EngineNode *node, Sight *sight, const TextJob *job) {
         int64_t since = slurm->looked + node->ahead - node->started, gap;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A step of the work begins when an event source of the lowest priority fires. If it has not fired in time,
- * a timer of the highest priority begins the step. Each step sets the timer again. */
+/* A step of the background work begins when an event source of the lowest priority fires. If it has not
+ * fired in time, a timer of the highest priority begins the step. Each step sets the timer again. */
 #include "daemon/background.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Items of several users, each of which waits for its turn. The users take turns, and within each user the
- * user's connections take turns; the items of one connection keep their order. So if one user has thousands
- * of items, an item of another user waits only for one of them. The daemon has two such queues: one of
- * messages with descriptors (daemon/gate.h), and one of calls (daemon/turns.h).
+/* A queue of items from several users. The users take turns, and within each user the user's connections
+ * take turns; the items of one connection keep their order. So if one user has thousands of items, an item
+ * of another user waits only for one of them. The daemon has two such queues: one of messages with
+ * descriptors (daemon/gate.h), and one of calls (daemon/turns.h).
  *
  * When the queue is full, the user with the most items loses the newest of them. So a user who floods the
  * queue takes no place from another user. */
@@ -26,7 +26,7 @@ unsigned turn_queue_length(const TurnQueue *queue);
 bool turn_queue_has(const TurnQueue *queue, const char *connection);
 
 /* Adds an item. Returns NULL, or the item that has lost its place: another one, or this one if there was no
- * room. n_max: how many items may wait. */
+ * room. n_max: how many items of all users may wait. */
 void *turn_queue_push(TurnQueue *queue, uint32_t uid, const char *connection, void *item, unsigned n_max);
 /* Like turn_queue_push(), for a connection whose user is not known yet. */
 void *turn_queue_push_stranger(TurnQueue *queue, const char *connection, void *item, unsigned n_max);

@@ -38,8 +38,8 @@ typedef struct SegmentLayout {
          * row 0's stack; row T follows the last step. lib/slot.h finds stacks */
         uint64_t observations_at;
         uint64_t observation_bytes;             /* of one observation; the spec says its element */
-        /* of one frame; a row stores only the newest frame of its stack, and earlier rows the older
-         * frames */
+        /* of one frame; a row stores only the newest frame of its stack, and the older frames are in earlier
+         * rows */
         uint64_t frame_bytes;
         /* K, how many frames a stack has; 1: observations are not stacks, and a frame is a whole
          * observation */
@@ -64,7 +64,8 @@ typedef struct SegmentLayout {
          * together; then snapshot_bytes; each rounded up to 64 */
         uint64_t snapshot_stride, slot_stride;
         uint64_t snapshot_bytes;
-        uint64_t carried_bytes;                 /* for lib/noise.h, at the end of each slot_stride */
+        /* the state of exploration noise (lib/noise.h), at the end of each slot_stride */
+        uint64_t carried_bytes;
         uint64_t exchange_at;                   /* an Exchange, if the learner acts for the actor */
         uint64_t segment_bytes;                 /* a multiple of the page size */
 } SegmentLayout;

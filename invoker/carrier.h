@@ -39,8 +39,9 @@ typedef struct CarrierWord {
 uint64_t carrier_patience_nsec(uint64_t longest_nsec, uint64_t timeout_nsec);
 
 /* How long a node has been silent. The head's host may have been stopped meanwhile, and then it sent no
- * pings. So the carrier counts not time but its own looks at the stream, one after each CARRIER_LOOKS-th
- * part of its patience. With each look except the last it sends a ping. Pure. */
+ * pings. So the carrier counts not time but its own looks at the stream. It looks CARRIER_LOOKS times within
+ * its patience (the longest silence that it allows). With each look except the last it sends a ping.
+ * Pure. */
 #define CARRIER_LOOKS 4u
 typedef struct Silence {
         uint64_t since_nsec; /* since the last message or look */

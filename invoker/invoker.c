@@ -53,8 +53,8 @@ static int make_spool(Invoker *invoker) {
         return r < 0 ? r : spool_reserve(&invoker->reporter.spool, records_at_once(invoker));
 }
 
-/* Takes over from the spawner, step by step. A failure is reported to the job's stream, which may not exist
- * yet, and by *why to the daemon. */
+/* Takes over from the spawner, step by step. A failure is printed to standard error, if that is set up
+ * already, and *why tells it to the daemon. */
 static int start(Invoker *invoker, Failed *why) {
         int r;
 

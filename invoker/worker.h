@@ -25,7 +25,7 @@ typedef struct Worker {
         Verdict *verdict;   /* which step of its sandbox failed (lib/verdict.h); NULL: there is no process */
         uint64_t oom_kills; /* the cgroup's count of OOM kills when the process started */
         uint64_t born_nsec;
-        uint32_t node; /* the cluster's node for which the process is a relay; 0: it works here */
+        uint32_t node; /* the cluster's node for which the process is a relay; 0: the process itself works */
 
         bool busy;   /* it has an order */
         Order order; /* the last one */

@@ -66,8 +66,8 @@ void moment_of(double time, Moment *ret);
  * the authors' code. */
 double sampler_time(uint32_t n, uint32_t k);
 
-/* The standard deviation of the noise that is added to an action before a pass at this time: sqrt(t^2 -
- * epsilon^2). The first pass has another. */
+/* The standard deviation of the noise that is added to an action before a pass at time t: sqrt(t^2 -
+ * SAMPLER_LEAST^2). Before the first pass it is SAMPLER_MOST instead. */
 double sampler_spread(double time);
 
 /* Boundary k of n, 0 to n - 1: (epsilon^(1/7) + k / (n - 1) (T^(1/7) - epsilon^(1/7)))^7, after Karras et

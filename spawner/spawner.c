@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Carries out a launch step by step. Sandbox levels are tried from strong to weak, as far as the job allows.
- * The first child that gets its identity is used. */
+ * The first child that gets its user ids is used. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -243,8 +243,8 @@ static int check_peer(int fd, const Terms *terms, uid_t *ret, LaunchAnswer *answ
                         "user %u may not launch jobs: actord asks for them", (unsigned) peer.uid);
 }
 
-/* Stays until the job has ended, to remove its cgroup: no manager removes a cgroup that the spawner made,
- * and no other process may do so. */
+/* Stays until the job has ended, to remove its cgroup: systemd does not remove a cgroup that the spawner
+ * made, and no other process may. */
 static void stay(const Launch *launch, const Child *child, const Cgroup *cgroup) {
         struct pollfd p = { .fd = child->pid_fd, .events = POLLIN };
 

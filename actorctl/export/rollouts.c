@@ -109,7 +109,7 @@ static void episode_end(Rollouts *r) {
         };
         double sum = 0.0;
 
-        /* The rows of a plugin might not begin with a reset, and would then make no whole episode. */
+        /* A hostile plugin might send rows that do not begin with a reset, and so are no whole episode. */
         if (episode.n_steps == 0 ||
                         r->observations->len !=
                                         (episode.n_steps + 1) * space_numbers(&r->spec.observation)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Rows of checkpoints and of ends of jobs. Such a row must not reach the disk before the records that
- * precede it, so it is queued like a record. So the order stays the same while the ledger cannot be written,
- * and no reader finds such a row without its records. */
+ * precede it, so it is queued like a record. The order stays the same even while the ledger cannot be
+ * written, and no reader finds such a row without its records. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>

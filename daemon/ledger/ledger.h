@@ -31,7 +31,9 @@ typedef struct LedgerJob {     /* the struct owns the strings: ledger_job_done()
         bool has_policy;
         char *environment, *description,
                         *currency; /* for lists; written once, with the row, and not read back with it */
-        void *scheduler_data;      /* as submitted; NULL: none */
+        /* the input of the job's scheduler (a trained one, or decisions to repeat), as submitted; NULL:
+         * none */
+        void *scheduler_data;
         size_t n_scheduler_data;
         /* The distribution that Policy=auto chose, the reason, and the first life that runs with it; NULL:
          * Policy=auto has not chosen yet */
@@ -91,8 +93,8 @@ const char *ledger_error_words(int error);
 int ledger_job_add(Ledger *ledger, LedgerJob *job); /* sets job->id; durable when it returns */
 /* Sets how many amounts of CostAlert= have been announced; durable when it returns. */
 int ledger_job_alerted(Ledger *ledger, uint64_t id, uint64_t n_alerts);
-/* Updates all columns that may change until the job has ended, except those of the other functions here;
- * durable when it returns. -ENOENT: there is no such job. */
+/* Updates all columns that may change until the job has ended, except those that another ledger_job_…()
+ * writes; durable when it returns. -ENOENT: there is no such job. */
 int ledger_job_update(Ledger *ledger, const LedgerJob *job);
 int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret); /* -ENOENT */
 /* The job's user, and when it ended; 0: it has not ended. -ENOENT: there is no such job. */

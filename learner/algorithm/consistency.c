@@ -9,7 +9,7 @@
  * the policy follows the critics alone. Critics learn as in TD3, from actions that the target samples. */
 #include "learner/algorithm/generative.h"
 
-/* 200 instead of the formula's 100, since half of a squared distance is multiplied. */
+/* 200 instead of the formula's 100, since the code multiplies it by half of the squared distance. */
 #define DISTANCE_WEIGHT 200.0
 
 /* Computes the consistency function f ("Consistency Models", Song et al. 2023) of a recorded action with the

@@ -13,7 +13,8 @@ typedef struct Lanczos {
         size_t n; /* the length of vectors: n_max, until the caller lowers it */
         uint32_t steps_max;
         double *basis; /* [steps_max + 1][n]; the caller writes the first vector, with any norm */
-        double *diagonal, *beside, *along; /* [steps_max] */
+        /* [steps_max]: the tridiagonal matrix's diagonal, the numbers beside it, and scratch */
+        double *diagonal, *beside, *along;
 } Lanczos;
 
 /* 0 or -ENOMEM. */

@@ -243,7 +243,8 @@ KERNEL_TARGET static void KERNEL(backward)(const Tape *tape, const TapePlace *pl
                                 EACH_ROW d[i] *= place->weight[i];
                         continue;
                 }
-                if (node->op == TAPE_OUTPUT) /* handled with the network whose output it is */
+                /* backward_first() of its TAPE_NETWORK node reads this gradient */
+                if (node->op == TAPE_OUTPUT)
                         continue;
                 if (node->op == TAPE_NETWORK || tape->nodes[node->a].moves)
                         KERNEL(backward_first)(tape, place, k);

@@ -82,8 +82,8 @@ struct MujocoTask {
 
         bool scaled_controls; /* actions in [-1, 1] are scaled to each motor's range */
 
-        /* The view in pictures: its direction, its width in metres, and the height of its middle; fixed, or
-         * following the first body. */
+        /* The view in pictures: its direction (seen), its width in metres, and the height of its middle. The
+         * view follows the first body, unless seen_fixed. */
         MujocoSeen seen;
         bool seen_fixed;
         double seen_width, seen_height;

@@ -131,8 +131,8 @@ static void test_faas_queue(void) {
         assert_near(own[SLO], fmin(1, 2 / latency), 1e-12);
 }
 
-/* Sixteen functions hold shares of 20 cores each, but the node has 6 cores for each function. So all
- * functions are slower. */
+/* Sixteen functions have CPU shares worth 20 cores each, but the node has only 6 cores for each function. So
+ * all functions are slower. */
 static void test_faas_contention(void) {
         g_autoptr(Env) env = env_with("faas", "Neighbours", "15");
         double state[NUMBERS_MAX], crowded;
@@ -150,10 +150,12 @@ static void test_faas_contention(void) {
         step_choice(env, NOTHING);
         get_state(env, state);
         crowded = state[FUNCTIONS + SERVED];
-        assert_near(crowded, 60, 1e-9); /* 6 cores of its node for 10 s, not the 20 of its shares */
+        /* 10 s on 6 cores of the node, not on the 20 that its shares are worth */
+        assert_near(crowded, 60, 1e-9);
 }
 
-/* One function's CPU shares are worth 20 cores: on a node with 3 cores, and on a node with 60. */
+/* A function whose CPU shares are worth 20 cores gets at most its node's cores. The node has 3 cores, then
+ * 60. */
 static void test_faas_cores(void) {
         for (int n_cores = 3; n_cores <= 60; n_cores += 57) {
                 ActordOption options[] = { env_option("Neighbours", "0"),

@@ -123,8 +123,8 @@ static void test_parsed(void) {
                 check_parsed(wrong[i], false);
 }
 
-/* JSON that is nested too deep is refused, also behind text that the parser takes for a string but the depth
- * counter does not, or the reverse. */
+/* JSON that is nested too deep is refused. Each text of `before` could make the parser and the depth counter
+ * disagree on where a string ends. */
 static void test_deep(void) {
         static const char *const before[] = { "", "{\"a\":", "[\"]]]]\",", "[\"\\\"\",", "/* \" */",
                 "// \"\n", "# \"\n", "['\"',", "[\"\\u\" , \",", "[\"\\ud800\" , \",",

@@ -142,12 +142,12 @@ static void test_threads_absent(void) {
 static void test_divide(void) {
         uint64_t claims[] = { 1, 7, 3, CLAIM_NONE, 0, 9, CLAIM_NONE - 1, 5, 0, 0 };
 
-        /* The claims with even indices. An actor cannot claim more than was read, and the whole reading is
-         * divided. */
+        /* Divides the reading by the claims with even indices. An actor cannot claim more than was read, and
+         * the whole reading is divided. */
         divide_reading(1000, 0, 2, 10, claims);
         g_assert_cmpuint(claims[0] + claims[2] + claims[4] + claims[6] + claims[8], ==, 1000);
         g_assert_cmpuint(claims[6], >=, 999);
-        /* The claims with odd indices. Number 3 is CLAIM_NONE, so it takes no part. */
+        /* Divides by the claims with odd indices. Claim 3 is CLAIM_NONE, so it gets no part. */
         divide_reading(2100, 1, 2, 10, claims);
         g_assert_cmpuint(claims[1], ==, 700);
         g_assert_cmpuint(claims[3], ==, CLAIM_NONE);

@@ -157,8 +157,8 @@ static void test_weights(void) {
         place_close(&place);
 }
 
-/* An algorithm's own numbers can be finite and still impossible: a file could claim that a lifetime of
- * gradient steps is due first. */
+/* A checkpoint whose algorithm state is finite but impossible is refused: a file could claim that 1e18
+ * gradient steps are due, which the learner would take before any other work. */
 static void test_owed(void) {
         static const double owed[] = { 0.5, 1.0, -0.5, 1e18 };
         ActordEnvSpec spec = bed_spec_box(3, 2, 4);

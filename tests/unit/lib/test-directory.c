@@ -11,7 +11,7 @@
 #include "lib/cleanup.h"
 #include "lib/directory.h"
 
-/* Why a directory may not be mounted; NULL: it may. flags: with which the directory is opened. */
+/* Why a directory may not be mounted; NULL: it may. flags: the flags of open() for the directory. */
 static const char *reason_of(const char *path, DirectoryKind kind, int flags) {
         _cleanup_close_ int fd = open(path, flags | O_CLOEXEC);
         const char *reason = NULL;
