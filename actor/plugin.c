@@ -22,7 +22,7 @@ int environment_check(const ActordEnv *env) {
         return 0;
 }
 
-/* The linker's sentence without the path, which is inside the sandbox and unknown to the user. */
+/* The dynamic linker's last error without the path, which is inside the sandbox and unknown to the user. */
 static const char *load_error(const char *path) {
         const char *why = dlerror();
         size_t n = strlen(path);

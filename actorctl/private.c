@@ -277,7 +277,8 @@ void run_directory_remove(const char *path) {
         (void) tree_remove(AT_FDCWD, path, UINT_MAX);
 }
 
-/* The other programs are beside this one in a build tree, otherwise in the installed place. */
+/* Returns the directory of actord's other programs: the one of this program in a build tree, otherwise the
+ * installed one. */
 char *private_directory(void) {
         char directory[SIBLING_DIRECTORY_MAX];
 

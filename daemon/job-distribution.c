@@ -55,8 +55,8 @@ uint32_t job_distribution(const Job *job, uint32_t *ret_n_learners, const char *
         return choice;
 }
 
-/* Only the daemon to which the job was submitted has the directory that the submitter named. Without this
- * directory no other life can begin. */
+/* Whether the job's next life can begin: not if the daemon has lost a directory that the submitter passed
+ * (daemon/descriptors.h). */
 static bool can_restart(const Job *job) {
         return job_lost_directory(job) == _DIRECTORY_KIND_MAX;
 }

@@ -24,8 +24,8 @@
 #include "lib/boottime.h"
 #include "lib/string-tables.h"
 
-/* Much less than the spool holds, so that the daemon commits records before the invoker must wait for
- * room. */
+/* At this many uncommitted records the daemon commits. It is much less than the spool holds, so that the
+ * invoker need not wait for room. */
 #define PENDING_MAX (SPOOL_RECORDS / 4)
 
 static void say_started(Job *job) {

@@ -39,8 +39,8 @@ Keepers *keepers_free(Keepers *keepers);
  * byte; if so, the descriptors are gone with it. Another -errno: no keeper answers. */
 int keepers_receive(Keepers *keepers, int fd, uint32_t uid, Received *ret);
 
-/* How many keepers there are. Ends of keepers are noticed only while a message comes, and when the gate is
- * idle. */
+/* How many keepers there are. A keeper that has ended is noticed only when the next message comes or the
+ * gate is idle. */
 unsigned keepers_count(const Keepers *keepers);
 /* Ends the keepers that hold no descriptors. */
 void keepers_rest(Keepers *keepers);

@@ -8,7 +8,7 @@
 #include "lib/company.h"
 #include "lib/doubles.h"
 
-/* How many questions to the spawner may fail in a row before a job trades no more, and how often the daemon
+/* How many questions to the spawner may fail in a row before a job stops trading, and how often the daemon
  * then asks for the default weight. */
 enum { FAILURES_MAX = 5, RESETS_MAX = 5 };
 
@@ -185,8 +185,8 @@ bool trade_is_unequal(const TradeState *state) {
         return trade_may(state) && (state->stale || state->weight != SHARES_WEIGHT_DEFAULT);
 }
 
-/* Whether the daemon must still give a job that trades no more the default weight. A weight that the daemon
- * has never known (0) was never changed. */
+/* Whether the daemon must still give the default weight to a job that no longer trades. A weight that the
+ * daemon has never known (0) was never changed. */
 bool trade_is_left(const TradeState *state) {
         assert(state);
 

@@ -71,6 +71,6 @@ bool trade_may(const TradeState *state);
 /* Whether the job may trade and has, or perhaps has, another weight than the default. */
 bool trade_is_unequal(const TradeState *state);
 
-/* Whether the job trades no more but does not have the default weight, so that the daemon must set it. It
- * tries RESETS_MAX times. */
+/* Whether the job no longer trades but has, or perhaps has, another weight than the default, so that the
+ * daemon must set the default. The daemon tries RESETS_MAX times. */
 bool trade_is_left(const TradeState *state);

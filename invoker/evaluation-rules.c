@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The rules of evaluations. */
+/* When an evaluation is due, which answers about episodes are possible, and the mean of the episodes. */
 #include "invoker/evaluation-rules.h"
 
 #include <assert.h>

@@ -69,8 +69,8 @@ void worker_forgive(Worker *worker, uint64_t now);
 bool worker_answered(const Worker *worker, Answer *ret);
 
 void worker_kill(const Worker *worker);
-/* Reaps a process that has ended, or ends within this time. Reads its last use, and why it ended. -EAGAIN:
- * it has not ended. */
+/* Reaps a process that has ended, or ends within wait_msec. *ret: its CPU time since the last reading, and
+ * why it ended. -EAGAIN: it has not ended. */
 int worker_reap(Worker *worker, int wait_msec, Ended *ret);
 
 /* The fault that an actor claims. It may only claim faults of its environment and of itself. The invoker

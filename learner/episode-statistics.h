@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Statistics of each slot between rounds, and of the episodes that ended. The learner computes them from raw
- * rewards and ends, since actors could lie about their scores. The statistics change only when the learner
- * learns from a round. */
+/* The running sums of each slot's current episode, which go on from round to round, and statistics of the
+ * episodes that ended. The learner computes them from raw rewards and ends, since actors could lie about
+ * their scores. The statistics change only when the learner learns from a round. */
 #pragma once
 
 #include <stdbool.h>

@@ -74,7 +74,7 @@ double double_expm1(double x) {
 }
 
 /* x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)). With s = f / (2 + f), log(1 + f) is 2 (s + s^3 / 3 +
- * s^5 / 5 + ...) = f - s (f - R), where R is the part of the series from s^2 on. */
+ * s^5 / 5 + ...) = f - s (f - R), where R = 2 (s^2 / 3 + s^4 / 5 + ...). */
 double double_log(double x) {
         double e = 0.0, f, s, z, z2, z4, a, b, c, series;
         uint64_t bits;

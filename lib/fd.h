@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Descriptors that programs pass to each other: sealed memory, whole reads and writes. Errors are
- * negative errnos. */
+/* Functions for descriptors: sealed memory that programs pass to each other, mappings, and reads and writes
+ * that are not cut short. Errors are negative errnos. */
 #pragma once
 
 #include <stdbool.h>

@@ -19,7 +19,8 @@ static inline void spent_end(Spent *spent, ProfilePart part, uint64_t begun_nsec
 
 void spent_add(Spent *sum, const Spent *spent);
 
-/* Counts n times the operations of one row's matrix products. */
+/* Adds the operations of n rows to the count of this kind of matrix product; row_operations: those of one
+ * row. */
 static inline void spent_count(Spent *spent, ProfileProduct product, uint64_t n, uint64_t row_operations) {
         if (spent)
                 spent->rates[product].operations += n * row_operations;

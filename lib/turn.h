@@ -13,8 +13,8 @@ void turn_order(Turn *turn, const Order *order, bool expect_sleeper);
 bool turn_answered(const Turn *turn);
 /* Copies the answer once. 0 or -EAGAIN. The worker may have written anything: check each field. */
 int turn_answer(const Turn *turn, Answer *ret);
-/* asleep: the worker must signal its eventfd with its answer. Before sleeping, call turn_asleep(true), and
- * then turn_answered() once more. */
+/* Tells the worker whether the invoker sleeps: if so, the worker signals its eventfd with its answer. Before
+ * sleeping, call turn_asleep(turn, true), and then turn_answered() once more. */
 void turn_asleep(Turn *turn, bool asleep);
 /* Call this before a new worker takes over the page; the old worker must have been reaped. */
 void turn_reset(Turn *turn);

@@ -247,7 +247,7 @@ static GArray *decisions_of(const Cell *cell) {
         const double *actors = series_column(&cell->outcome->series, "actors");
 
         for (size_t i = 0; actors && i < cell->outcome->series.n_rounds; i++) {
-                /* A number out of range, since the cell's file may have been edited, becomes 0, which is
+                /* The cell's file may have been edited: a number out of range becomes 0, which is
                  * refused. */
                 uint32_t n = actors[i] >= 1 && actors[i] <= ACTORS_MAX ? (uint32_t) actors[i] : 0;
 

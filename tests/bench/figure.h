@@ -10,7 +10,7 @@
 typedef struct Figure {
         const char *name, *unit; /* if the unit ends with /s, more is better */
         double value;
-        double limit;     /* in the same unit, measured here as well; 0: none is known */
+        double limit;     /* the best that this machine allows, measured in the same unit; 0: not known */
         const char *peer; /* another program that does the same work; NULL: none is known */
         double peer_value;
 } Figure;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job without a daemon: plays the spawner and the daemon around the real invoker, learner and actors,
- * for tests and benches. */
+/* Runs a job without a daemon, for tests and benches: this file plays the spawner and the daemon for the
+ * real invoker, learner and actors. */
 #pragma once
 
 #include <errno.h>

@@ -152,8 +152,8 @@ static void test_metered(Fixture *f, const void *text) {
                         f->usage.accounts[CHARGE_ACTOR_EXECUTION].billed_nsec[SHARE_ACTOR]);
 }
 
-/* Each life starts as many learners as the row has. A round that did not close is waste, and its updates are
- * not divided among the row's learners. */
+/* In an estimate, each life starts as many learners as the estimate's row has. A round that did not close is
+ * waste, and its updates are not divided among the row's learners. */
 static void test_lives(Fixture *f, const void *text) {
         const Usage *two = &f->estimates.usage[ESTIMATE_MULTI_2];
 

@@ -209,7 +209,7 @@ static void test_ended(void) {
         check_ended(CLD_EXITED, 3, 0, 0, FAULT_EXITED, 3);
         check_ended(CLD_EXITED, 200, 1 + SANDBOX_STEP_cgroup, 0, FAULT_SANDBOX, SANDBOX_STEP_cgroup);
         check_ended(CLD_EXITED, 209, 1 + SANDBOX_STEP_seccomp, 0, FAULT_SANDBOX, SANDBOX_STEP_seccomp);
-        /* A plugin can exit with any status, so these prove no failed sandbox step. */
+        /* A plugin can exit with any status, so these statuses do not prove that a sandbox step failed. */
         check_ended(CLD_EXITED, 200, 0, 0, FAULT_EXITED, 200);
         check_ended(CLD_EXITED, 200, 1 + _SANDBOX_STEP_MAX, 0, FAULT_EXITED, 200);
         check_ended(CLD_EXITED, EXIT_ENVIRONMENT_LOAD, 0, 0, FAULT_LOAD, ENOEXEC);

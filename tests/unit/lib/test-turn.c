@@ -19,8 +19,8 @@ enum { ROUNDS = 10000 };
 enum { ROUNDS = 30000 }; /* of eight cases */
 #endif
 
-/* A side that misses a wake-up waits for ever. The tests take a wait for endless if it is longer than any
- * scheduler delays a process. */
+/* A side that misses a wake-up waits for ever. A wait that is longer than any scheduler delays a process
+ * counts as endless. */
 enum { LOST_MSEC = 20000 };
 
 typedef struct Pair {
