@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most keepers that hold descriptors, for all users and for one user. Descriptors beyond this limit get
- * tokens that no keeper answers. */
+/* The most keepers that hold descriptors, for all users and for one user. If there are this many, the
+ * descriptors of further messages get tokens that no keeper answers. */
 #define KEEPERS_MAX       2048u
 #define KEEPERS_USER_MAX  512u
 #define KEEPER_START_USEC (10ull * 1000 * 1000)

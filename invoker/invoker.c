@@ -417,8 +417,8 @@ static int sleep_until_event(Invoker *invoker) {
         return r;
 }
 
-/* Whether the daemon's last plan allows rounds after the next one (a plan is a lease of rounds). Then the
- * daemon has nothing to decide, so it need not be woken. */
+/* Whether the daemon's last plan allows rounds after the one in progress (a plan is a lease of rounds). Then
+ * the daemon has nothing to decide, so it need not be woken. */
 static bool has_leased(const Invoker *invoker) {
         const Plan *plan = &invoker->link.plan;
 

@@ -95,7 +95,7 @@ static uint32_t *queue_at(Round *round, uint32_t i) {
         return &round->queue[(round->queue_first + i) % round->n_seats];
 }
 
-/* Takes a rollout out of the queue. The rollouts before it move up to fill the gap, and keep their order. */
+/* Takes a rollout out of the queue. The other rollouts keep their order. */
 void round_take(Round *round, uint32_t actor) {
         uint32_t i = 0;
 

@@ -222,8 +222,8 @@ static void recompute_task(void *arg, uint32_t task, uint32_t thread) {
 }
 
 /* Divides a round's rows among the learners: each computes the values and log-probabilities of its part,
- * then all read all parts. A batch drawn from the replay store is small, so each learner computes all of it:
- * to wait for the others would take longer. */
+ * then all read all parts. A batch without a round's number of rows (one of the replay store) does not match
+ * the shared memory, so each learner computes all of it. */
 static bool recompute_begin(Runtime *rt) {
         const ReduceLayout *l = &rt->reduce_layout;
         Batch *b = rt->batch;

@@ -5,8 +5,8 @@
 #include "actorctl/job-rounds.h"
 #include "actorctl/job-status.h"
 
-/* The job's steps and episodes at the end of an earlier round: the last round before the row that is written
- * in which an episode ended. */
+/* The job's steps and episodes at the end of an earlier round than the row's: the newest one in which an
+ * episode ended. */
 typedef struct RoundBefore {
         double env_steps, episodes;
 } RoundBefore;

@@ -41,6 +41,7 @@ static void test_second(void) {
          * server. */
         check_second("[Learner]\nPerHour=7200\nCount=1\nFunctions=4\n[Actors]\nPerHour=3600\nFunctions=10\n",
                         "", 0.1);
+        /* An actor uses one core, at 1,000 W. */
         check_second("[Energy]\nKWh=3600\nWattsPerCore=1000\n", "", 1);
         /* Convention= and WarmStartSec= do not change the price of a second. */
         check_second("[Learner]\nPerHour=7200\nCount=1\nFunctions=4\n[Actors]\nPerHour=3600\nFunctions=10\n",
