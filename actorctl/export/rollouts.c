@@ -31,7 +31,7 @@
 typedef struct Rollouts {
         const DatasetModule *module;
         const char *path; /* the data file's path while it is being written */
-        void *writer;     /* NULL: the spec has not arrived yet */
+        void *writer;     /* the module's open data file; NULL: the spec has not come yet */
         ActordEnvSpec spec;
         GArray *observations, *actions, *rewards; /* doubles: the episode that is being played */
         GByteArray *terminations, *truncations;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Feeds any bytes to the reader of a trial's output, since the trial's process runs a stranger's plugin.
- * Rows are refused, or can be counted, printed and painted. The first byte chooses the request; the rest
- * comes through the pipe. If the byte after it is 0xff, the rows begin with a whole SPEC, which random bytes
- * would seldom contain. */
+/* Feeds any bytes to the reader of a trial's output, since the trial's process runs a stranger's plugin. The
+ * reader must refuse a row, or the row can be counted, printed and painted. The first byte chooses the
+ * request; the rest comes through the pipe. If the byte after it is 0xff, the rows begin with a whole SPEC,
+ * which random bytes would seldom contain. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>
