@@ -41,7 +41,7 @@ def in_general(lines):
 @story("README's example and its picture of a terminal are what a run prints: all lines, and each number that no host changes")
 def figures():
     text = read("README.md")
-    shown = re.search(r"^This is what the first of them prints[^\n]*\n\n((?:    [^\n]*\n|\n)+)", text, re.M).group(1).splitlines()
+    shown = re.search(r"^`make demo` prints this[^\n]*\n\n((?:    [^\n]*\n|\n)+)", text, re.M).group(1).splitlines()
     place = tempfile.mkdtemp(dir=STATE)
     status, out, _ = type_in("actorctl run examples/cartpole.conf 2>/dev/null", ROOT, place, seconds=60 * PATIENCE)
     equal(status, 0, out)
