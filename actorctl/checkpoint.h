@@ -9,8 +9,8 @@
  * by checkpoint_close(); or a negative errno with *ret_message, a sentence, g_free(). */
 int checkpoint_load(int fd, const char *name, Checkpoint *ret, char **ret_message);
 
-/* Turns a checkpoint's metadata ("Section.Key": "VALUE") into the text of a job file. Errors are as in
- * checkpoint_load(), here and below. */
+/* Turns a checkpoint's metadata ("Section.Key": "VALUE") into the text of a job file. This function and
+ * those below return errors as checkpoint_load() does. */
 int checkpoint_job_text(const Checkpoint *checkpoint, const char *name, char **ret_text, char **ret_message);
 
 /* Reads a tensor. */

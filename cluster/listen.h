@@ -25,7 +25,7 @@ typedef struct Listener {
         PeerTerms terms;
         Peer peers[PEERS_MAX];
         size_t n_strangers;
-        uint64_t next_accept_nsec; /* after a failed accept4(), none is tried before this time */
+        uint64_t next_accept_nsec; /* after a failed accept4(): when to try the next one */
         unsigned n_complaints;
 } Listener;
 

@@ -21,9 +21,10 @@ enum { ROUNDS_LEAST = 4, ROUNDS_MOST = 64 };
 /* The part of an update that each of several learners does alone (taking rollouts, values, Adam). */
 #define OWN_SHARE   0.1
 #define REDUCE_NSEC 100e3 /* the time for sharing a gradient, for each doubling of the learners */
-/* The time of an invocation's order and answer if CPUs are free. If they take longer, the host is busy. */
+/* The time of an invocation's order and answer if CPUs are free, in nanoseconds. If they take longer, the
+ * host is busy. */
 #define HAND_OVER    20e3
-#define WAITING_MOST 0.25  /* the host is busy if updates last longer than their own time by this part */
+#define WAITING_MOST 0.25  /* the host is busy if updates last longer than 1.25 times their own time */
 #define RESTART_NSEC 150e6 /* between two lives of a job, besides their own end and start */
 #define SAVES_LEAST  0.05  /* the least gain that counts, as a part of a round's time */
 
@@ -127,7 +128,7 @@ bool distribution_measured(const DistributionFacts *facts, const JobSettings *se
                facts->n_rounds >= ROUNDS_MOST;
 }
 
-/* The largest possible number of gradients in a round: an algorithm may end its epochs early. */
+/* The most gradients that a round can have. It has fewer if the algorithm ends its epochs early. */
 static double gradients(const JobSettings *settings, double n_rows) {
         bool divides = algorithm_uses(settings->algorithm, SETTING_Learner_MinibatchSize);
         double n = 1;
@@ -182,7 +183,8 @@ typedef struct Mean { /* of a measured round */
         double round, learner, actors, slowest, hand_over, n_invocations, n_rows;
 } Mean;
 
-/* The time of acting in a round. On a fleet each actor has a CPU of its own; here the actors share CPUs. */
+/* The time of acting in a round. With Clock=model each actor has a CPU of its own; otherwise the actors
+ * share the CPUs of this host. */
 static double acting_nsec(const DistributionInput *input, const Mean *mean, double n_workers) {
         if (input->settings->clock == CLOCK_MODEL)
                 return mean->slowest;

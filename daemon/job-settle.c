@@ -26,8 +26,8 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
-/* If the spawner is killed, the daemon asks again, for about 51 s in all. Each question may take
- * LAUNCH_ANSWER_MSEC(0) more. */
+/* If the spawner is killed while it reads a cgroup, the daemon asks it again, for about 51 s in all. Each
+ * question may take LAUNCH_ANSWER_MSEC(0) more. */
 enum { TRIES_MAX = 8 };
 #define RETRY_FIRST_USEC (100ull * 1000)
 
@@ -216,8 +216,8 @@ static bool has_cgroup(const Job *job) {
         return job->answer.abi == LAUNCH_ABI && job->answer.metering != INVOKER_CGROUP_NONE;
 }
 
-/* Whether an earlier daemon has counted this life already, and noted the figures from which the next life
- * begins. */
+/* Whether an earlier daemon has settled this life already. Then the kept answer has the CPU time from which
+ * the next life counts. */
 static bool is_noted(const Job *job) {
         return has_cgroup(job) && job->answer.life == job->row.life + 1 &&
                job->answer.cpu_nsec != UINT64_MAX;

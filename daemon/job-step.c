@@ -202,8 +202,8 @@ static void life_check(Job *job) {
         if (job->state == JOB_QUEUED || job->backoff)
                 return;
         if (!job->link_over || !job->exited) {
-                /* This is one of two signs that the invoker is gone. The daemon waits for the other one, but
-                 * not for long. */
+                /* The end of the connection and the exit of the process are two signs that the invoker is
+                 * gone. After the first sign the daemon waits for the other one, but not for long. */
                 if (job->link_over || job->exited)
                         job_arm_deadline(job, EXIT_TIMEOUT_USEC, NULL);
                 return;

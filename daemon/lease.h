@@ -13,7 +13,7 @@ typedef struct LeaseInput {
         const Usage *usage;              /* the sum of the records read so far */
         const SchedulerState *scheduler; /* with the decision in force */
         bool step;                       /* leases are single rounds, under any scheduler */
-        uint64_t round;        /* the newest ended round of this life of the job, or its checkpoint's */
+        uint64_t round;        /* this life's newest ended round; before that, the checkpoint's round */
         uint64_t acknowledged; /* the number of the newest committed record */
         uint32_t end;          /* PlanEnd that was asked for; PLAN_END_NOT: none */
         uint64_t stop_deadline_nsec; /* when to give up the round in progress; set together with end */

@@ -13,7 +13,7 @@
 #include "daemon/users.h"
 #include "lib/boottime.h"
 
-/* A job that has just begun to run is looked at again after this time at the earliest. */
+/* After a job has begun to run, the daemon waits at least this long until it looks at the job again. */
 #define LOOK_AGAIN_USEC (200ull * 1000)
 
 typedef struct UserState {

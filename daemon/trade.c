@@ -73,8 +73,8 @@ static uint32_t scaled(const Trader *trader, double scale) {
         return (uint32_t) (unrounded(trader, scale) + 0.5);
 }
 
-/* The sum over the user's jobs of demand times (weight - default). It rises with scale, and is 0 when the
- * mean of the weights, weighted by the demands, is the default. */
+/* How far the scale is too high: the sum over the user's jobs of demand times (weight - default). The sum
+ * rises with the scale, and is 0 when the mean of the weights, weighted by the demands, is the default. */
 static double excess(const Trader traders[], size_t n, uint32_t user, double scale) {
         double sum = 0;
 

@@ -69,7 +69,8 @@ static unsigned room(const Turns *turns) {
         return MAX(most > waiting ? most - waiting : 0, CALLS_LEAST);
 }
 
-/* Refuses a call that cannot be kept: each call that was taken off the bus must be answered. */
+/* Answers a call with an error if it cannot wait for its turn: each call that was taken off the bus must be
+ * answered. */
 static void refuse(sd_bus_message *message, int error) {
         (void) sd_bus_reply_method_errnof(message, error,
                         "actord could not take up this call: %s. Try again in a moment.",
@@ -207,7 +208,7 @@ int turns_take(Turns *turns, sd_bus_message *message) {
                 turns->served = NULL;
                 return 0;
         }
-        /* A private daemon has one caller. */
+        /* A private daemon has one caller, so no call need wait. */
         if (turns->manager->context.mode == DAEMON_RUN || !sender)
                 return 0;
         (void) sd_bus_message_ref(message);

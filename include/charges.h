@@ -6,13 +6,14 @@
 #pragma once
 
 /* clang-format off */
-/* X(NAME, word, total, purpose, use, idle): every kind of charge, in the order of a bill. total: PAPER: the
- * charge is part of the paper total (execution only, as MinionsRL, Nitro and Stellaris count); FULL: only of
- * the full total. purpose: TRAINING or EVALUATION. use: whose CPU time it is. idle: the word before the unit
- * of quantities that are kept and not used. A new kind needs a row here, and code in price.c that assigns
- * records to it. LOST is for use that no record has, since the job's processes were killed. FLEET is for a
- * fleet of servers, busy or not. NODES and IDLE_NODES are for a cluster's allocations, in place of the
- * actors' work there. TRAFFIC is for bytes between hosts. */
+/* X(NAME, word, total, purpose, use, idle): every kind of charge, in the order of a bill.
+ * total: PAPER: the charge is part of the paper total (execution only, as MinionsRL, Nitro and Stellaris
+ * count); FULL: it is part of the full total only. use: whose CPU time it is. idle: the word before the unit
+ * of quantities that are kept and not used, such as "idle GB-s".
+ * A new kind needs a row here, and code in daemon/bill/price.c that assigns records to it.
+ * LOST is for use that no record has, since the job's processes were killed. FLEET is for a fleet of
+ * servers, busy or not. NODES and IDLE_NODES are for a cluster's allocations, in place of the actors' work
+ * there. TRAFFIC is for bytes between hosts. */
 #define CHARGES(X)                                                                     \
         X(ACTOR_EXECUTION,   "actor-execution",   PAPER, TRAINING,   ACTORS,  "idle ") \
         X(LEARNER_EXECUTION, "learner-execution", PAPER, TRAINING,   LEARNER, "idle ") \

@@ -83,9 +83,10 @@ typedef enum LaunchPurpose {
         /* this host only runs actors of a job, and another host conducts its rounds. LAUNCH_FD_SOCKET is the
          * stream to that host (include/cluster.h). A spawner of the system refuses this */
         LAUNCH_NODE,
-        /* a life is over: report what its cgroup has counted. The answer stays the same. So if a daemon is
-         * killed before it gets the answer, the next daemon can ask again. SETTLE, REMOVE and WEIGH have no
-         * descriptors and start nothing. job, manager, owner and exit_with_daemon are those of the launch */
+        /* a life is over: report what its cgroup has counted. A repeated question gets the same answer. So
+         * if a daemon is killed before it gets the answer, the next daemon can ask again. SETTLE, REMOVE and
+         * WEIGH have no descriptors and start nothing. job, manager, owner and exit_with_daemon are those of
+         * the launch */
         LAUNCH_SETTLE,
         /* all lives of a job are settled in the ledger: remove the rest of its cgroup. cpu_weight not 0: the
          * job's weight was written, and systemd's own record of the weight is removed, too */
@@ -135,10 +136,10 @@ typedef struct Launch {
          * much output reaches its own rate limit in the journal, and not the daemon's. If the stream cannot
          * be opened, stderr is LAUNCH_FD_STDERR, as with 0 */
         uint32_t journal;
-        /* the daemon's process, which is part of the names of run mode's scopes, and of cgroups without a
-         * manager */
+        /* the process id of the daemon. It is part of the names of run mode's scopes, and of the cgroups
+         * that the spawner makes if there is no service manager */
         uint32_t owner;
-        /* the job's user: launches that hang are counted for each user */
+        /* for WEIGH and REMOVE; otherwise 0 */
         uint32_t submitter;
         uint32_t cpu_weight;                    /* WEIGH, REMOVE; else 0 */
         /* if the daemon is gone, how long the invoker waits for the next one before it ends; 0: for ever.

@@ -501,7 +501,8 @@ static inline uint32_t settings_evaluators(const JobSettings *s) {
         return s->n_evaluators < s->evaluation_episodes ? s->n_evaluators : s->evaluation_episodes;
 }
 
-/* The Curvature_ that each round measures: what the job wants, and what its scheduler reads. */
+/* The curvatures that each round measures (a value of enum Curvature): those that the job wants, and those
+ * that its scheduler reads. */
 static inline uint32_t settings_curvature(const JobSettings *s) {
         bool both = s->curvature == CURVATURE_BOTH;
         bool objective = both || s->curvature == CURVATURE_OBJECTIVE ||

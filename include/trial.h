@@ -22,7 +22,8 @@ typedef enum TrialFd {
         /* memfd: TrialVerdict, which the invoker writes at the end */
         TRIAL_FD_VERDICT = INVOKER_FD_STATE,
         TRIAL_FD_ROWS = INVOKER_FD_SOCKET,      /* pipe: TrialRecords, each followed by its body */
-        /* sealed memfd: TrialRequest, then doubles: n_state, n_actions times action_numbers, n_policy */
+        /* sealed memfd: TrialRequest, then arrays of doubles: n_state numbers, n_actions actions of
+         * action_numbers numbers each, n_policy numbers */
         TRIAL_FD_REQUEST = INVOKER_FD_CHECKPOINT,
 } TrialFd;
 

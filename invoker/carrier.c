@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The carrier's process may wait for its node or its relays, but only as long as the node may be silent. The
- * invoker kills a relay that does not read at the relay's deadline. */
+/* The carrier's process may wait for its node or its relays, but only as long as the node may be silent. If
+ * a relay does not read, the invoker kills it when the deadline of its order has passed. */
 #include "invoker/carrier.h"
 
 #include <errno.h>
@@ -222,7 +222,7 @@ static void hear_hello(Carrier *carrier) {
                 lost(carrier, "it has another version of actord: install the same build on each node");
         if (hello->words[0])
                 lost_for_its_words(carrier, hello);
-        /* Both pages were made in zeroed memory, so the gaps between members are equal, too. */
+        /* Both pages were made in zeroed memory, so memcmp() finds no difference in the padding. */
         if (memcmp((const uint8_t *) &hello->page, (const uint8_t *) carrier->place->page,
                             sizeof(JobPage)) != 0)
                 lost(carrier, "its environment is not the same as here: the same build and the same "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The conductor: orders, answers, retries, rounds, ends. Each function reacts to one event and returns. */
+/* Conducts the job's orders, answers, retries, rounds and end. Each function reacts to one event. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -401,7 +401,7 @@ static void restored(Invoker *invoker, const Answer *answer) {
                 return;
         }
 
-        /* A checkpoint of this job must be of the round that the daemon named (0: it is another job's). */
+        /* This job's own checkpoint must be of the round that the daemon named (0: it is another job's). */
         if (training(invoker) && resumed > 0 && answer->round != resumed) {
                 finish_begin(invoker, PLAN_END_FAILED, FAULT_CHECKPOINT, EBADMSG, ACTOR_LEARNER);
                 return;
@@ -446,7 +446,7 @@ static void checkpointed(Invoker *invoker, const Answer *answer) {
         } else if (invoker->progress.phase == PHASE_ENDING)
                 finish_checkpoint_failed(invoker, fault_known(answer->fault), answer->detail);
         else
-                /* Training goes on: the previous checkpoint still counts. */
+                /* The checkpoint was not written. Training goes on: the previous one still counts. */
                 report_fault(&invoker->reporter, ACTOR_LEARNER, 0, fault_known(answer->fault),
                                 answer->detail);
 

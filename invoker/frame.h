@@ -30,7 +30,7 @@ typedef enum FrameKind {
         FRAME_PONG,
         FRAME_POLICY, /* with a FramePolicy, then the bank */
         FRAME_ORDER,  /* with an Order; for a rollout also the snapshots. Order PROBE: start a new process */
-        FRAME_KILL,   /* kill the process `birth` if it still exists */
+        FRAME_KILL,   /* kill the process whose number is `birth`, if it still exists */
         FRAME_PING,
         _FRAME_KIND_MAX,
 } FrameKind;
@@ -91,8 +91,8 @@ uint64_t frame_rows_bytes(const SegmentLayout *l, uint64_t n_finals);
 void frame_limits(const JobPage *page, uint32_t n_containers, FrameSide sender, FrameLimits *ret);
 /* Checks a frame's header. 0; -EBADMSG: this frame may not come now. */
 int frame_expected(const FrameHead *head, const FrameLimits *limits, uint64_t sequence);
-/* Finds the parts of a body whose length frame_expected() has checked. -EBADMSG: the parts do not fit each
- * other or the job. The order is a copy. */
+/* Each finds the parts of a body whose length frame_expected() has checked. -EBADMSG: the parts do not fit
+ * each other or the job. frame_order() copies the order into *ret. */
 int frame_order(const FrameHead *head, const void *body, const JobPage *page, uint32_t n_actors,
                 uint32_t n_containers, Order *ret);
 int frame_policy(const FrameHead *head, const void *body, const JobPage *page, FramePolicy *ret);

@@ -28,7 +28,7 @@
 #define NEVER_NSEC            (UINT64_MAX / 2)
 #define SERVE_LOOK_NSEC       (250u * 1000 * 1000)
 
-#define EXECUTABLE_FD 10 /* above the fixed numbers and below the segments' numbers */
+#define EXECUTABLE_FD 10 /* a number between the fixed descriptors and those of the segments */
 
 enum { TASKS_SPARE = 8 };
 
@@ -261,7 +261,7 @@ bool learner_excuses(Learners *learners, Worker *actor, uint64_t now) {
         return true;
 }
 
-/* Tells the learner to stop serving, and gives it the deadline of a single answer. */
+/* Tells the learner to stop serving. From now on it has the deadline of one answer, which begins now. */
 void learner_stop_serving(Learners *learners) {
         static const uint64_t one = 1;
 

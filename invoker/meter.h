@@ -9,10 +9,10 @@
 #include <time.h>
 
 typedef struct Meter {
-        int cpu_fd; /* a leaf's cpu.stat; -EBADF: the process clock is read instead */
+        int cpu_fd; /* cpu.stat of the process's cgroup; -EBADF: the process clock is read instead */
         clockid_t clock;
         bool has_clock;
-        int status_fd, refs_fd; /* files of /proc/PID: for peak memory, and for its reset */
+        int status_fd, refs_fd; /* the counter's value at the last reading */
         uint64_t read_nsec;     /* the last reading */
         uint64_t peak_nsec;     /* when the peak was last read */
 } Meter;

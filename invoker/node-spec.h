@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Asks a user's environment for its spec, in a sandboxed actor on the node. The job's invoker on the
- * daemon's host asks the environment there. */
+/* Asks a user's environment for its spec, in a sandboxed actor on this node. The job's own invoker asks the
+ * same on the daemon's host. */
 #pragma once
 
 #include "include/actord/env.h"

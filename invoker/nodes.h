@@ -24,7 +24,7 @@ typedef enum NodeState {
         NODE_LEAVING,  /* lost or given back; only its last cost is still to come */
 } NodeState;
 
-/* The costs of a node so far, idle or not. */
+/* What a node has cost so far, whether it was busy or idle. */
 typedef struct NodeSum {
         uint64_t allocated_nsec;
         NodeUse use;
@@ -51,7 +51,7 @@ typedef struct NodeNews {
         uint32_t number, kind; /* ClusterEventKind */
         bool emptied;          /* it had containers and has lost them */
         ClusterCost cost;
-        NodeSum rest; /* use that no record has yet; with GONE and LOST, the last of it */
+        NodeSum rest; /* use that no record has yet; if the node is GONE or LOST, no more will come */
         char words[32];
 } NodeNews;
 
@@ -71,7 +71,7 @@ typedef struct Nodes {
         uint32_t n_wanted, n_lost, newest; /* newest: the highest number so far */
         uint32_t n_unready;                /* nodes in a row that came up and could not begin */
         uint32_t node_cpus;                /* the CPUs of the newest node; 0: there was none */
-        NodeCPUs cpus;                     /* at the last nodes_want() */
+        NodeCPUs cpus;                     /* as nodes_want() last saw them */
         uint64_t surplus_nsec;             /* since when there are more nodes than wanted; 0: not now */
         /* after a loss no further node is asked for before this time */
         uint64_t retry_nsec;
@@ -130,8 +130,8 @@ int nodes_hear_cluster(Nodes *nodes, NodeNews *ret);
 int nodes_hear_carrier(Nodes *nodes, uint32_t index, NodeNews *ret);
 /* Gives all nodes back. */
 void nodes_end(Nodes *nodes, uint64_t now);
-/* Frees a node whose last cost has not come in time, or can never come. 1 and what is known of its end; 0:
- * there is no such node. */
+/* Frees a node whose last cost has not come in time, or can never come. 1, with what is known of the node's
+ * end in *ret; 0: there is no such node. */
 int nodes_take_left(Nodes *nodes, uint64_t now, NodeNews *ret);
 /* False: the ending job must still wait for the costs of a node. Then the timer is set to the end of this
  * wait. */

@@ -45,7 +45,8 @@ void overlap_learned(Progress *progress, uint64_t update_nsec) {
         for (uint32_t a = 0; a < progress->round->n_seats; a++)
                 if (progress->round->seats[a].state == SEAT_TAKEN)
                         progress->taken = a;
-        /* A wait for nodes while the learner was busy anyway did not lengthen the round. */
+        /* While the learner was busy with the update before, a wait for nodes did not lengthen the round. So
+         * only the rest of the wait counts. */
         came_nsec = saturating_add(arrival->flights[progress->taken].started_nsec, rollout_nsec);
         busy_nsec = arrival->free_nsec > came_nsec ? arrival->free_nsec - came_nsec : 0;
         progress->waited_nsec = waited_nsec > busy_nsec ? waited_nsec - busy_nsec : 0;

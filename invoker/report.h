@@ -61,5 +61,5 @@ void storm_ring(Loop *loop, Reporter *reporter, Worker *worker, Container *c);
 void storm_looked(Loop *loop, Reporter *reporter, const Worker *worker, Container *c);
 void storm_over(Reporter *reporter);                           /* call this at any other event */
 void storm_listen(Loop *loop, Worker *worker, uint32_t index); /* call it before an order */
-/* The invoker's CPU time since the last call, without the part that actors were charged. */
+/* The invoker's CPU time since the last call, without the part that was charged to actors for storms. */
 uint64_t storm_take_control(Reporter *reporter);

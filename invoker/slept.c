@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Measures CPU time by the process's clock, which is exact while the process runs. (The CPU time in
- * schedstat lags by a tick.) The delay in schedstat does not lag: it is counted at the end of a wait, and a
- * process that has just answered has not waited since. */
+/* Measures CPU time by the process's CPU clock, which is exact while the process runs. (The CPU time in
+ * schedstat is up to a tick old.) The delay is read from schedstat. It is never old here: the kernel counts
+ * it when a wait for a CPU ends, and a process that has just answered has not waited since. */
 #include "invoker/slept.h"
 
 #include <assert.h>

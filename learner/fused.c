@@ -151,7 +151,8 @@ static bool take_all(const Acting *x) {
         return all;
 }
 
-/* Before this call the learner's state has not changed. From here on it learns from the round. */
+/* Notes when the learner begins to learn from the round; until then its state has not changed. False: the
+ * invoker has forbidden to learn. */
 static bool begin_learning(Acting *x) {
         uint64_t none = 0;
 

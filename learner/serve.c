@@ -24,10 +24,10 @@
 
 enum {
         SPIN_PASSES = 64,     /* passes over all actors before the learner sleeps */
-        PAUSE_NSEC = 1000000, /* the pause while an actor rings without asking */
+        PAUSE_NSEC = 1000000, /* the pause if actors ring without a request */
         LOOK_MSEC = 1000,     /* the longest sleep if no bell rings */
         FALSE_RINGS_MAX = 16, /* bells without a request before a pause; one more for each actor */
-        RINGS_AT_ONCE = 64,   /* bells of one epoll_wait(); then all actors are looked at */
+        RINGS_AT_ONCE = 64,   /* the most bells that one epoll_wait() returns */
         THREAD_WORK = 200000, /* multiplications that are worth waking a thread */
 };
 
@@ -251,7 +251,8 @@ static uint64_t now_msec(void) {
         return (uint64_t) ts.tv_sec * 1000u + (uint64_t) ts.tv_nsec / 1000000u;
 }
 
-/* After too many rings without a request: ignores bells for PAUSE_NSEC, and then looks at the actors. */
+/* Called when too many bells have rung without a request. Ignores bells for PAUSE_NSEC, then looks at the
+ * actors. */
 static void pause_shortly(Serve *s, uint32_t n_before) {
         const struct timespec pause = { .tv_nsec = PAUSE_NSEC };
 

@@ -144,8 +144,8 @@ static bool frames_before_take(Validation *validation, uint32_t actor, void *seg
                         segment_frame_before(segment, l, 0, b->frames - 1), n * l->frame_bytes, first);
 }
 
-/* Whether the two slots of pair k have the same observation at each beginning of a pair of rollouts. If not,
- * *ret_row is the row of the second slot. */
+/* Pair k is two neighbouring slots. Whether both have the same observation wherever a pair of rollouts
+ * begins. If not, *ret_row is the row of the second slot. */
 static bool pair_agrees(const Validation *validation, uint32_t actor, uint32_t k, int32_t *ret_row) {
         const Batch *b = validation->batch;
         size_t block = first_row(b, actor);

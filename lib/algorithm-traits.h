@@ -79,7 +79,7 @@ typedef struct AlgorithmRow {
 typedef uint32_t Net;
 
 #define NETS_MAX  16u
-#define NET_OF(k) (2u * (k)) /* the set of network k, counted over the members of all rows */
+#define NET_OF(k) (2u * (k)) /* the Net of the k-th network; k counts the members of all rows */
 
 enum {
         NET_POLICY = NET_OF(0),
@@ -94,10 +94,11 @@ static inline Net net_target_of(Net net) {
         return net | 1;
 }
 
-/* The row of an algorithm, which must be a valid Algorithm_. */
+/* The row of an algorithm. The number must be one of the Algorithm enum. */
 const AlgorithmRow *algorithm_row(uint32_t algorithm);
 
-/* The row to which this set of parameters belongs, and the number of its member; NULL: there is none. */
+/* The row to which this set of parameters belongs. *ret_member: which member of the row's ensemble has the
+ * set. NULL: there is no such set. */
 const NetworkRow *algorithm_net(uint32_t algorithm, Net net, uint32_t *ret_member);
 
 /* The name of a set in checkpoints: "policy" and "target" of the first network; "critic", "critic-target",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Finds and reads price sheets. The name of a sheet may be hostile, so it must never lead out of the two
- * directories. */
+ * directories of sheets: the administrator's, and that of the programs. */
 #include "lib/sheets.h"
 
 #include <assert.h>

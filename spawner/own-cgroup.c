@@ -30,7 +30,7 @@
 enum { LEFT_SEC = 24 * 3600 };
 enum { REMOVE_ATTEMPTS = 100, REMOVE_WAIT_USEC = 20000, REMOVE_DEPTH = 4 };
 
-/* This process's path in the unified hierarchy. */
+/* The path of this process's cgroup in the unified hierarchy (cgroup v2). */
 static int own_cgroup(char ret[256]) {
         _cleanup_fclose_ FILE *f = fopen("/proc/self/cgroup", "re");
         char line[1024];

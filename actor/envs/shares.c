@@ -52,7 +52,7 @@ typedef struct Tenant {
         double work;               /* 0: it is absent */
         double parallel, deadline; /* deadline, in steps: 0: it has none */
         double age, done;
-        double speed; /* core-steps in a step, smoothed; -1: not measured */
+        double speed; /* core-steps (CPUs times steps) done in a step, smoothed; -1: not measured */
         double weight;
 } Tenant;
 

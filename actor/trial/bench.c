@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How many steps per second of CPU time an environment makes in a bare loop. */
+/* Measures how many steps per second of CPU time an environment makes in a bare loop. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

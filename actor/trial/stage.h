@@ -35,7 +35,8 @@ typedef struct Stage {
 /* 0, -ENOMEM, or the error of init(). spec belongs to the caller. */
 int stage_init(Stage *stage, const Trial *trial, const ActordEnv *env, const ActordEnvSpec *spec);
 void stage_done(Stage *stage);
-/* Learns the spec and makes an instance for it. false: there is none, and the page says why. */
+/* Asks the environment for its spec and makes an instance for it. False: there is no instance, and the
+ * trial's page says why. */
 bool stage_make(Stage *stage, const Trial *trial, const ActordEnv *env, TrialSpec *ret_said);
 
 /* The first function begins the next episode. The second makes one step with stage->action. Both return the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The policy of a checkpoint as the numbers that a trial reads. */
+/* Reads the policy of a checkpoint as the array of numbers that a trial needs (include/trial.h). */
 #pragma once
 
 #include <glib.h>

@@ -79,7 +79,7 @@ static void print_places(const Connection *connection, const Options *options, c
 }
 
 /* Writes the file that Policy=replay:FILE reads. With a fixed number of actors there is nothing to repeat,
- * except if each round took the rollout of only one of several actors. */
+ * unless rounds overlap: then each round took the rollout of one actor. */
 static char *keep_decisions(Connection *connection, const char *path, const JobFile *job_file,
                 const JobStatus *status, double *ret_actors_mean) {
         g_autoptr(GArray) counts = NULL;

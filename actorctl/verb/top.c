@@ -257,7 +257,7 @@ static void add_row(Table *table, const Row *row, bool parts) {
         table_unsigned(table, row->n_nodes);
 }
 
-/* Whether any job has nodes: most have none, and a terminal is narrow. */
+/* Whether any job has nodes. If not, the text has no column NODES, since terminals are narrow. */
 static bool some_have_nodes(const GArray *rows) {
         for (guint i = 0; i < rows->len; i++)
                 if (g_array_index(rows, Row, i).n_nodes > 0)

@@ -15,8 +15,8 @@
 /* The job's settings without a budget, since a budget is in the currency of the job's own sheet. */
 void rebill_settings(const JobSettings *settings, JobSettings *ret);
 
-/* The price of a second of an actor's execution as a function, before durations are rounded up. For the
- * learner: price_learner_second(). */
+/* The price of one second in which an actor runs as a serverless function, before durations are rounded up.
+ * For the learner: price_learner_second(). */
 double rebill_actor_second(const PriceSheet *sheet, const JobSettings *settings);
 
 /* The bill under a convention (Convention=), which need not be the job's own. */
@@ -29,12 +29,13 @@ typedef struct Fleet {
                         /* the price of the fleet for the job's rounds, with its start-up: by the fleet's
                          * emulated clock, and by this host's clock */
                         wall;
-        /* The duty cycles at which the fleet costs as much as functions. NaN: no cost or duration yet. */
+        /* The duty cycles at which the fleet costs as much as serverless functions. NaN: no cost or duration
+         * yet. */
         double even_emulated, even_wall;
 } Fleet;
 
-/* The cost of training as functions, without evaluations: a fleet would run evaluations beside the next
- * round. usage: for a job that had nodes, pass `elsewhere` of Beside (daemon/bill/beside.h). */
+/* The cost of training by serverless functions, without evaluations: a fleet would run evaluations beside
+ * the next round. usage: for a job that had nodes, pass `elsewhere` of Beside (daemon/bill/beside.h). */
 double fleet_serverless(const Usage *usage, const PriceSheet *sheet, const JobSettings *settings);
 
 /* Prices the fleet. serverless: the result of fleet_serverless(), or NaN, which makes the duty cycles NaN.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Usage that is in no record: the counter's reading minus the sum of the records. */
+/* Makes the record of a life's lost usage: the reading of the cgroup's counter minus the sum of the life's
+ * records. */
 #include "daemon/bill/lost.h"
 
 #include <assert.h>

@@ -168,8 +168,8 @@ double column_double(sqlite3_stmt *statement, int at); /* NULL: NaN */
 
 /* Makes the file of a new ledger, which must not exist yet. On failure no file is left. */
 int ledger_create(const char *path);
-/* Lets the file give freed pages back to the file system. Only a file without pages is changed: in other
- * files each start would write, even on a full disk. */
+/* Lets a new ledger file give freed pages back to the file system. Does nothing if the file has pages
+ * already: it would write at each start, even on a full disk. */
 int ledger_make_room_returnable(Ledger *ledger);
 int ledger_schema_apply(Ledger *ledger); /* creates or checks the schema; -EUCLEAN: it is foreign or newer */
 /* Whether the schema is the newest. 1: this version's statements fit it; 0: the schema is older. */

@@ -104,8 +104,8 @@ void critics_loss(Tape *t, const void *arg) {
         tape_sum(t, 0, half, 2.0);
 }
 
-/* The mean of -Q(s, mu(s)) by the first critic: (6) of "Continuous control with deep reinforcement learning"
- * (Lillicrap et al. 2016). arg: the policy's Network. */
+/* The mean of -Q(s, mu(s)) by the first critic: equation (6) of "Continuous control with deep reinforcement
+ * learning" (Lillicrap et al. 2016). arg: the policy's Network. */
 static void policy_loss(Tape *t, const void *arg) {
         Node policy = critics_policy(t, NET_POLICY);
         Node action = critics_action(t, arg, tape_output(t, policy, OUTPUT_ACTION));

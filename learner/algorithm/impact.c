@@ -25,7 +25,8 @@ static void impact_loss(Tape *t, const void *arg) {
         Node now = tape_term(t, TERM_LOG_PROBABILITY), target = tape_column(t, COLUMN_OLD_LOG_PROBABILITY);
         Node behaviour = tape_column(t, COLUMN_BEHAVIOUR_LOG_PROBABILITY);
         Node advantage = actor_critic_advantage(t, p->weights.advantage);
-        /* Logarithms are added before exp(), since actors may have stored any finite numbers. */
+        /* Logarithms are added and bounded before exp(), so that it cannot overflow: actors may have stored
+         * any finite numbers. */
         Node bounded = tape_clamp(t, tape_subtract(t, behaviour, target), -INFINITY, LOG_TRUNCATION);
         Node ratio = tape_exp(t, tape_add(t, bounded, tape_subtract(t, now, behaviour)));
         Node policy = actor_critic_surrogate(t, advantage, ratio, p->clip);
@@ -49,7 +50,7 @@ static void impact_plain(Runtime *runtime, Tape *tape) {
         impact_loss(tape, &loss);
 }
 
-/* Measures the noise scale on the round's own data, before batches from the buffer. */
+/* Measures the noise scale in the first pass, when the batch is the round's own data. */
 static void impact_noise(Runtime *runtime, ImpactLoss *loss) {
         loss->weights.advantage = runtime_advantage_scale(runtime, runtime_rows(runtime));
         runtime_statistics(runtime)->noise_scale =

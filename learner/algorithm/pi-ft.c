@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* PI-FT: "Stochastic Control for Fine-tuning Diffusion Models: Optimality, Regularity, and Convergence"
- * (Han, Razaviyayn & Xu, ICML 2025). The passes of a diffusion are a control problem: each pass chooses F,
- * and pays for its divergence from the pre-trained F'; the final action earns its value. The policy goes on
- * from that of a diffusion-ql job (--from). F' is the target network of that job. The policy minimises the
- * mean of
+ * (Han, Razaviyayn & Xu, ICML 2025). The passes of a diffusion are a control problem. Let F be the policy's
+ * network, and F' the pre-trained one. In each pass F chooses, and pays for its divergence from F'; the
+ * final action earns its value. The policy goes on from that of a diffusion-ql job (--from). F' is the
+ * target network of that job. The policy minimises the mean of
  *
  *   sum over passes i of beta_i / (2 alpha_i (1 - abar_i)) |F(s, x_i, i) - F'(s, x_i, i)|^2
  *
- * beside the critics' loss. So 1 / Eta= is the paper's beta.
+ * beside the critics' loss. s is the state, x_i the noisy action before pass i; lib/sampler.h has the other
+ * constants. So 1 / Eta= is the paper's beta.
  *
  * An iteration of the paper sets each F to a goal: F' minus a multiple of the mean gradient of all that
  * follows pass i under the last iteration's F. Here F moves towards this goal by one gradient step. The

@@ -175,8 +175,8 @@ static bool normaliser_possible(const Normaliser *m) {
                doubles_finite(m->m2, m->n, 0.0);
 }
 
-/* The most for a counter in a checkpoint. Counters name random streams: a job that begins in the lower half
- * of their range can never reach its end. */
+/* The largest counter that a checkpoint may have. Counters name random streams, so none may ever reach the
+ * end of its range. A job that begins in the lower half is too short for that. */
 #define NUMBER_MOST (RANDOM_ORDINAL_MAX / 2)
 
 static bool streams_possible(const Learner *l) {
@@ -261,8 +261,8 @@ static bool flights_possible(const Learner *l) {
 
                 if (!arrival_acts(arrival, a))
                         continue;
-                /* The newest version is published again from the learner's own parameters, so only its
-                 * number is checked. */
+                /* The bank of the newest version is written again from the learner's parameters, so only the
+                 * version's number is checked. */
                 if (flight->policy_bank == arrival->policy_bank ? flight->policy_version != l->policy_version
                                                                 : !bank_possible(l, flight->policy_bank,
                                                                                   flight->policy_version))

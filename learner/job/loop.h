@@ -13,7 +13,7 @@ typedef struct Fused Fused;
 /* One round's times, on the emulated clock (lib/clock.h). */
 typedef struct FusedTimes {
         uint64_t learner_nsec, slowest_actor_nsec;
-        uint64_t actors_nsec; /* the sum over the round's actors */
+        uint64_t actors_nsec; /* the sum of the times of the round's actors */
         /* learner + slowest actor; if rounds overlap, the time since the end of the last round */
         uint64_t round_nsec;
 } FusedTimes;

@@ -8,8 +8,8 @@
 /* Sizes of blocks, for CPUs with 32 vector registers or with 16. */
 enum {
         KERNEL(UNITS) = KERNEL_WIDTH == 16 ? 8 : 4, /* units that are computed at once */
-        /* weights_rows(): inputs that are read at once. Registers hold the sums of the gradients of SIDE *
-         * READS weights: one for each unit and input */
+        /* the number of inputs that weights_rows() reads at once. Its registers hold SIDE * READS sums, one
+         * for each pair of a unit and an input */
         KERNEL(READS) = KERNEL_WIDTH == 16 ? 4 : 2,
 };
 

@@ -90,7 +90,7 @@ static void network_forward(const Tape *tape, const TapePlace *place, Node k) {
         pass_forward(pass, place->parameters[node->of]);
 }
 
-/* Clears the gradients of a network's outputs, since perhaps no node reads them. */
+/* Clears the gradients of a network's outputs: an output that no node reads gets no other gradient. */
 static void network_clear(const Tape *tape, const TapePlace *place, Node k) {
         const Pass *pass = place->passes[tape->nodes[k].pass];
 
@@ -119,7 +119,7 @@ static void network_backward(const Tape *tape, const TapePlace *place, Node k) {
 #define KERNEL_TEMPLATE "learner/tape/tape-wide.h"
 #include "lib/each-width.h"
 
-/* Adds in the order of the rows, so that the width changes nothing. */
+/* Adds in the order of the rows, so that the sum is the same for every width of vectors. */
 static void sums_add(const Tape *tape, const TapePlace *place) {
         for (uint32_t k = 0; k < tape->n_sums; k++) {
                 const TapeSum *s = &tape->sums[k];

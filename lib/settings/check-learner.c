@@ -46,8 +46,8 @@ static void check_draws(SettingsReader *reader, const JobSettings *settings) {
                         distribution_rollouts(distribution_of(settings), settings_actors_max(settings));
         char text[SETTING_TEXT_MAX];
 
-        /* Less than one gradient step can be left over from the last round. So a round that passes this
-         * check takes at most RANDOM_STEP_MAX steps. */
+        /* Of the steps that the last round earned, less than one can be left over. So a round that passes
+         * this check takes at most RANDOM_STEP_MAX steps. */
         if ((double) rows * settings->train_ratio <= RANDOM_STEP_MAX)
                 return;
         setting_print(settings, SETTING_Learner_TrainRatio, text);
@@ -251,8 +251,8 @@ static void check_temperature(SettingsReader *reader, const JobSettings *setting
                         "leave one of the two unset");
 }
 
-/* With an algorithm of pairs an actor needs an even number of slots, and a pair must fit in an
- * invocation. */
+/* If the algorithm compares rollouts in pairs, an actor needs an even number of slots, and a pair must fit
+ * in an invocation. */
 static void check_pairs(SettingsReader *reader, const JobSettings *settings) {
         const char *word = choice_algorithm_to_string(settings->algorithm);
         uint32_t steps = algorithm_pair_steps(settings);

@@ -48,6 +48,6 @@ void episode_save(const EpisodeKind *kind, const Episode *e, void *ret_snapshot)
 /* has_world: the task has a world already, after the last step of e. 0; -EINVAL: the snapshot is not an
  * episode, and e is empty now; or the error of rebuild(). */
 int episode_restore(const EpisodeKind *kind, Episode *e, bool has_world, const void *snapshot, void *task);
-/* Like episode_restore(), for an episode that begins now with these numbers, which a reset might have
- * drawn. */
+/* Begins an episode with these numbers instead of those that a reset would draw. Restores it like
+ * episode_restore(). */
 int episode_restart(const EpisodeKind *kind, Episode *e, const double *drawn, void *task);

@@ -5,7 +5,7 @@
 #include "actor/envs/mujoco/engine.h"
 #include "actor/envs/mujoco/tasks.h"
 
-enum { BODY_TORSO = 1 }; /* the first after the world */
+enum { BODY_TORSO = 1 }; /* body 0 is the world */
 
 MUJOCO_MODEL(ant);
 

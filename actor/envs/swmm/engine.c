@@ -46,7 +46,7 @@ static void *engine_malloc(size_t n) {
         return memory;
 }
 
-/* Memory that was not allocated yet is zero. */
+/* engine_malloc() gives memory that is already zero: everything in the region above `allocated` is. */
 static void *engine_calloc(size_t n, size_t size) {
         size_t bytes;
 

@@ -218,7 +218,7 @@ static void test_reset(void) {
         assert_reset_uniform("MountainCarContinuous-v0", car, 2);
 }
 
-/* A policy that balances goes on past the horizon: an episode's length is not the environment's business. */
+/* A policy that balances goes on past the horizon: the caller ends an episode there, not the environment. */
 static void test_cartpole_goes_on(void) {
         g_autoptr(Env) env = env_new("CartPole-v1");
 

@@ -235,7 +235,8 @@ static void test_snapshot(gconstpointer data) {
                         env_step(spare, SEED, action);
                         g_assert_cmpint(spare->abi->restore(spare->instance, spare->snapshot), ==, 0);
 
-                        /* The caller's data about a slot move with it. */
+                        /* The test plays the caller: it moves the slot's counters to the other instance,
+                         * too. */
                         spare->episode = episode;
                         spare->n_steps = n_steps;
                         env_reset(moved, SEED + 2);

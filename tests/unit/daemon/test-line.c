@@ -14,7 +14,7 @@ static void test_room(void) {
 
         g_assert_cmpint(line_pick(NULL, 0, 4, 1), ==, -1);
         g_assert_cmpint(line_pick(entries, 3, 1, 1), ==, -1); /* no room at all */
-        g_assert_cmpint(line_pick(entries, 3, 2, 1), ==, 2);  /* no room for the key of the older call */
+        g_assert_cmpint(line_pick(entries, 3, 2, 1), ==, 2);  /* no room for another call with key 1 */
         g_assert_cmpint(line_pick(entries, 3, 2, 2), ==, 1);
         entries[2].active = true;
         g_assert_cmpint(line_pick(entries, 3, 8, 1), ==, -1);

@@ -103,8 +103,8 @@ static void test_products(void) {
                         7 * ACTORS * 4 * 50);
 }
 
-/* CurvatureRows= below the round's rows takes some of them: the numbers differ from those of all rows, but
- * are near them. */
+/* If a round has more rows than CurvatureRows=, only a sample of them is measured. Its numbers differ from
+ * those of all rows, but are near them. */
 static void test_rows(void) {
         double all = learned_with("Curvature=objective\nCurvatureRows=600", 3).statistics.curvature_max;
         double more = learned_with("Curvature=objective\nCurvatureRows=5000", 3).statistics.curvature_max;
@@ -162,7 +162,8 @@ static void test_flat(void) {
 
 /* Noise */
 
-/* The gradient's squared norm over n rows is |G|² + tr(covariance) / n, on average. */
+/* Tests the estimate. The squared norm of a gradient from n rows is |G|² + tr(covariance) / n on average,
+ * where G is the true gradient. */
 static void test_estimate(void) {
         const double gradient = 3, trace = 700;
 
@@ -220,8 +221,8 @@ static double gradient_square(Bed *bed, Rows rows, const AdvantageScale *advanta
         return sum;
 }
 
-/* The noise scale by its definition, from the first n_shares parts of `share` rows. Advantages are
- * normalised over all of these rows. */
+/* Computes the noise scale by its definition, from the first n_shares * share rows: the small batches have
+ * `share` rows each, and the large batch has all. Advantages are normalised over all of `rows`. */
 static double defined(Bed *bed, Rows rows, uint32_t share, uint32_t n_shares) {
         AdvantageScale advantage = runtime_advantage_scale(bed->learner->runtime, rows);
         double small = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests edited networks. A tape must compute their inputs as double precision does, and to the bit as
- * lib/forward.c does. An input that is masked must have a gradient of exactly 0. */
+/* Tests networks with edited inputs (LinkEditing=). A tape must compute their inputs as double precision
+ * does, and to the bit as lib/forward.c does. An input that is masked must have a gradient of exactly 0. */
 #include <glib.h>
 #include <math.h>
 #include <string.h>
@@ -21,7 +21,7 @@ typedef struct Bench {
         double sums[1];
 } Bench;
 
-/* Draws the terms of REAL rows. The rows after them only fill up the shard: their weight is 0. */
+/* Draws inputs (terms) for the first REAL rows. The other rows only fill up the shard: their weight is 0. */
 static void bench_fill(Bench *bench) {
         g_autoptr(GRand) rand = g_rand_new_with_seed(1);
 
@@ -82,7 +82,8 @@ static void test_gradient(void) {
         }
 }
 
-/* A policy of three numbers that reads two of them and two of their products. Its weights are drawn. */
+/* A policy for observations of three numbers. It reads two of them and two of their products. Its weights
+ * are drawn at random. */
 typedef struct Policy {
         ActordEnvSpec spec;
         JobPage page;

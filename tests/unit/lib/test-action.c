@@ -106,7 +106,7 @@ static void test_squashed(void) {
         }
 }
 
-/* A network whose deviations depend on the observation. For each row, acting computes the mean, the
+/* Tests a network whose deviations depend on the observation. For each row, acting computes the mean, the
  * deviation and the chance of a random action. */
 static void test_squashed_network(void) {
         ActordEnvSpec spec = {

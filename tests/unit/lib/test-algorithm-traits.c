@@ -58,7 +58,7 @@ static void test_rows(void) {
         }
 }
 
-/* Returns why a job of REBEL's with these lines in [Actor] is refused; NULL: it is accepted. */
+/* Returns why a job with algorithm REBEL and these lines in [Actor] is refused; NULL: it is accepted. */
 static char *refusal(const char *environment, const char *actor, JobSettings *ret) {
         g_autofree char *text = g_strdup_printf(
                         "[Job]\nEnvironment=%s\nAlgorithm=rebel\n[Actor]\n%s\n", environment, actor);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests the memory in which learners add up gradients. Its parts must not overlap, its barrier must hold all
- * learners, and a learner that waits for a dead one must give up. */
+/* Tests the memory in which learners add up gradients. Its parts must not overlap. No learner may pass a
+ * barrier before all have come to it. A learner that waits for a dead one must give up. */
 #include <errno.h>
 #include <glib.h>
 #include <pthread.h>
@@ -51,7 +51,8 @@ static void test_layout(void) {
         }
 }
 
-/* Acts as one learner. Counts the learners that are in another generation between two barriers. */
+/* Acts as one learner. After each barrier it counts the learners whose progress is not the same as its
+ * own. */
 static void *member_main(void *arg) {
         Member *member = arg;
         Meeting *m = member->meeting;
