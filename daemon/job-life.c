@@ -30,7 +30,7 @@
 #include "lib/string-tables.h"
 
 #define START_TIMEOUT_USEC (60ull * 1000 * 1000)
-/* How often the start of a job that has never run is tried again; these tries take about 25 s in all. */
+/* The most retries if a job that has never run cannot start. They take about 25 s in all. */
 enum { FIRST_DELAYS_MAX = 8 };
 
 static int on_pid(sd_event_source *source, int fd, uint32_t events, void *userdata) {

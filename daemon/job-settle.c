@@ -26,8 +26,8 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
-/* If the spawner is killed while it reads a cgroup, the daemon asks it again, for about 51 s in all. Each
- * question may take LAUNCH_ANSWER_MSEC(0) more. */
+/* If the spawner gives no answer about a cgroup, the daemon asks again, for about 51 s in all. Each question
+ * may take LAUNCH_ANSWER_MSEC(0) more. */
 enum { TRIES_MAX = 8 };
 #define RETRY_FIRST_USEC (100ull * 1000)
 

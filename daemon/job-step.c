@@ -171,7 +171,7 @@ static void life_failed(Job *job, const char *sentence) {
                 begin_next_life(job, wait);
 }
 
-/* The invoker ended without a report; at most a signal is known. */
+/* Handles the end of a life whose invoker has ended without a report. The message names a possible cause. */
 static void life_failed_unsaid(Job *job) {
         g_autofree char *sentence = g_strconcat(
                         "its invoker ended without reporting an end", limit_signal_advice(SIGKILL), NULL);

@@ -19,8 +19,8 @@
 #define LAUNCH_MOUNTS_MAX 32u
 
 /* In the directory of LAUNCH_FD_STATE: the checkpoint at the end of a round (a format for printf, with the
- * round as uint64_t). It is written under another name, synced, and renamed to this name before its
- * RECORD_CHECKPOINT. Only the daemon removes old checkpoints. */
+ * round as uint64_t). It is written under another name, synced, and renamed to this name. Then its
+ * RECORD_CHECKPOINT is written. Only the daemon removes old checkpoints. */
 #define CHECKPOINT_NAME "checkpoint-%" PRIu64 ".safetensors"
 /* The name of a file in the directory of LAUNCH_FD_STATE, which reserves the space for a job's last
  * checkpoint. */

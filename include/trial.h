@@ -16,8 +16,8 @@
 #define TRIAL_ABI 6u
 #define TRIAL_RECORD_BYTES_MAX (256u << 20)
 
-/* These descriptors have the numbers of descriptors that only a job has. The seed and the environment's
- * options are in the settings. */
+/* A trial has no job, so its descriptors take the places of descriptors that only a job needs. The seed and
+ * the environment's options are in the settings. */
 typedef enum TrialFd {
         /* memfd: TrialVerdict, which the invoker writes at the end */
         TRIAL_FD_VERDICT = INVOKER_FD_STATE,

@@ -128,8 +128,8 @@ static void send_frame(Carrier *carrier, FrameKind kind, uint32_t container, uin
         send_bytes(carrier, more, n_more);
 }
 
-/* Sends the policy version that an order names. False: the version is not in its bank any more. Then the
- * order was given up meanwhile, and its relay has ended. */
+/* Sends the policy version that an order names. False: its bank holds another version by now. This happens
+ * only if the order was given up meanwhile, and then its relay has ended. */
 static bool send_policy(Carrier *carrier, const Order *order) {
         const PolicyLayout *l = &carrier->place->page->policy;
         const FramePolicy policy = { .version = order->policy_version, .bank = order->policy_bank };

@@ -85,7 +85,7 @@ typedef struct FrameLimits {
 } FrameLimits;
 
 uint64_t frame_bank_bytes(const SegmentLayout *l); /* the size of a bank of snapshots */
-/* The size of the rows that a rollout with this many truncated episodes wrote, from the segment's start. */
+/* The size of the rows that a rollout wrote, from the segment's start. n_finals: its truncated episodes. */
 uint64_t frame_rows_bytes(const SegmentLayout *l, uint64_t n_finals);
 
 void frame_limits(const JobPage *page, uint32_t n_containers, FrameSide sender, FrameLimits *ret);

@@ -184,8 +184,8 @@ static uint64_t n_parts(const Learners *learners, uint32_t kind) {
         return kind == ORDER_LEARN && n > 0 ? n : 1;
 }
 
-/* Keeps the longest time of an order. An update learns from several rollouts, so its time is divided by
- * their number. */
+/* Notes how long an order took, if no order of its kind took longer. An update learns from several rollouts,
+ * so its time is divided by their number. */
 static void see_duration(Learners *learners, const Worker *learner) {
         uint64_t learning_nsec = fused_learning_nsec(learners);
         uint32_t kind = learning_nsec > 0 ? ORDER_LEARN : learner->order.kind;

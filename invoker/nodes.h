@@ -87,8 +87,8 @@ static inline bool nodes_exist(const Nodes *nodes) {
         return nodes->cluster_fd >= 0;
 }
 
-/* How many nodes are worth asking for with this many containers. node_cpus 0: not known yet; then one node
- * is asked for, to find out. Pure. */
+/* The number of nodes that a job with this many containers should ask for. node_cpus 0: the CPUs of a node
+ * are not known yet, so the answer is one node. Pure. */
 uint32_t nodes_worth(uint32_t n_containers, uint32_t here_cpus, uint32_t node_cpus, setting_range range);
 
 /* The NodeCPUs of these nodes. node_cpus 0: not known yet; then a missing node counts as if it had as many

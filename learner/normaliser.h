@@ -24,6 +24,5 @@ double normaliser_variance(const Normaliser *normaliser, uint32_t i); /* 1 befor
 /* Merges the observations of the first n_actors actors of the batch, slot by slot. Only observations from
  * which actions were chosen count. */
 void normaliser_observe(Normaliser *normaliser, const Batch *batch, uint32_t n_actors);
-/* Returns what a policy version is published with: the means, and one divided by each deviation, after 1e-8
- * was added to the variance. */
+/* Returns the two arrays that a policy version contains: the means, and 1 / sqrt(variance + 1e-8). */
 void normaliser_scale(const Normaliser *normaliser, float *ret_mean, float *ret_inverse_sd);

@@ -21,6 +21,6 @@ static inline size_t noise_bytes(const Network *network) {
         return network->noise_carried ? network->n_action * sizeof(double) : 0;
 }
 
-/* Makes one step of the process, and adds the noise to an action. action: float [n_action]; it is clipped to
- * its bounds. */
+/* Makes one step of the noise process, and adds the noise to an action. action: float [n_action]; it is
+ * clipped to its bounds. */
 void noise_step(const Network *network, double *process, ActordRandom *random, float *action);

@@ -22,7 +22,8 @@ static bool cpuset_is_set(const setting_cpuset *cpus) {
         return false;
 }
 
-/* In run mode stderr may be a user's file, to which RLIMIT_FSIZE would apply. */
+/* In run mode stderr may be a user's file. An actor then gets no RLIMIT_FSIZE, since this limit would apply
+ * to the file, too. */
 static bool stderr_is_file(void) {
         struct stat st;
 
@@ -48,7 +49,8 @@ static int sandbox_close_files(const SandboxSpec *spec, Sandbox *sandbox, uint32
 
 static int sandbox_close_calls(const SandboxSpec *spec, Sandbox *sandbox, uint32_t *missing) {
 #ifdef ACTORD_SANITIZE
-        /* Sanitizers read /proc, map executable memory and use threads, all of which the lists forbid. */
+        /* Sanitizers read /proc, map executable memory and use threads. The lists of system calls forbid all
+         * of this. */
         *missing |= 1u << LIMIT_SECCOMP;
         return 0;
 #else

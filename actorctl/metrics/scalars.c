@@ -39,7 +39,7 @@ static void add_scalar(GArray *scalars, char *name, double value) {
         g_array_append_val(scalars, scalar);
 }
 
-/* The scalar's name for a column. NULL: the column is an axis. */
+/* The scalar's name for a column. NULL: the column is an axis of the charts, and not a scalar. */
 static char *name_of(const char *column) {
         for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
                 if (strcmp(names[i].column, column) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Writes pictures of an episode's states into a file. The shapes that an environment draws become pixels.
- * Viewers and formats limit the number of pictures: some are left out, and the others are encoded. The file
- * appears whole or not at all. */
+ * Viewers and formats limit the number of pictures, so some are left out. The file appears whole or not at
+ * all. */
 #pragma once
 
 #include "actorctl/actorctl.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* export: copies the newest checkpoint of a job into a file. Or it writes only the policy, in a format of
- * other programs. Or it writes episodes that the policy plays. */
+/* export: writes a file from the newest checkpoint of a job: a copy of the checkpoint, its policy in a
+ * format of other programs, or episodes that the policy plays. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

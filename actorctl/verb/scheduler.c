@@ -9,7 +9,8 @@
 #include "actorctl/scheduler/train.h"
 #include "actorctl/scheduler/trained.h"
 
-/* A name means the user's own scheduler if there is one, otherwise the one that came with actord. */
+/* Says where a scheduler comes from. "replaced": the user has a scheduler of the same name, which is used
+ * instead. */
 static const char *origin_of(const Trained *trained) {
         if (trained->own)
                 return "own";

@@ -68,7 +68,7 @@ static void month_of(const ListedJob *job, uint64_t now_usec, char ret[MONTH_MAX
         (void) g_strlcpy(ret, text, MONTH_MAX);
 }
 
-/* Compares the groups of two jobs. 0: both jobs belong to one row. */
+/* Compares the groups of two jobs. 0: both jobs belong to one row of the bill. */
 static int compare_groups(const ListedJob *a, const ListedJob *b, const Grouping *grouping) {
         char month_a[MONTH_MAX], month_b[MONTH_MAX];
         int r = 0;

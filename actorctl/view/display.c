@@ -158,8 +158,8 @@ static double fraction_done(const Display *display, const JobStatus *status) {
         return MIN(MAX(steps, isfinite(budget) ? budget : 0), 1);
 }
 
-/* Notes the share of the job that is done, and when, for seconds_left(). The first note stays as it is, and
- * the last one moves on: rounds differ in length, so the time of one round would say little. */
+/* Notes what share of the job is done, for seconds_left(): once when the display begins, and again after
+ * each round. Rounds differ in length, so the rate is measured over all of them. */
 static void measure_left(Display *display, const JobStatus *status, gint64 now) {
         double part = fraction_done(display, status);
 
@@ -240,7 +240,8 @@ static void append_return(const Display *display, const JobStatus *status, GStri
                 g_string_append_printf(text, "evaluation %.1f, ", status->evaluation_mean);
 }
 
-/* Appends the cost. Before "of BUDGET" six decimals are enough, since the reader compares the two. */
+/* Appends the cost. If the budget follows, the cost has only six decimals: the user compares it with the
+ * budget. */
 static void append_cost(const Display *display, const JobStatus *status, GString *text) {
         char money[48];
 

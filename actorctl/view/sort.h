@@ -10,6 +10,6 @@ typedef struct SortKey {
         GCompareFunc compare; /* compares two rows */
 } SortKey;
 
-/* The number of the key with this word, or without a word the first key. false, with a message: there is no
- * such key. */
+/* Finds the key with this word, and returns its index in *ret. Without a word it is the first key. False,
+ * with a message: there is no such key. */
 bool sort_key_find(const SortKey *keys, size_t n, const char *word, size_t *ret);

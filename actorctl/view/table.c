@@ -15,8 +15,8 @@
 #include "actorctl/view/screen.h"
 #include "lib/sanitise.h"
 
-/* The width of the shown columns with the spaces between them. least: for columns that are as narrow as they
- * may get. */
+/* The width of the shown columns with the spaces between them. least: the columns have their smallest
+ * widths. */
 static unsigned width_of(const FitColumn *columns, size_t n, bool least) {
         unsigned sum = 0, n_shown = 0;
 

@@ -92,8 +92,7 @@ static bool shapes_alike(Setting i, const char *theirs, const char *ours) {
                (i == SETTING_Distribution_Policy && word_overlaps(theirs) == word_overlaps(ours));
 }
 
-/* Prints ": the checkpoint has [Learner] ReplaySize=1000, but the job has 500; …"; "" if all these values
- * are the same. */
+/* Prints ": the checkpoint has [Learner] ReplaySize=1000, but the job has 500; …"; "" if nothing differs. */
 static void print_differences(const Learner *l, const Safetensors *file, char *ret, size_t n) {
         size_t at = 0;
 

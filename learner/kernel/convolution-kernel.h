@@ -60,7 +60,7 @@ KERNEL_TARGET static void KERNEL(place)(const Sum *s, const float *from, const f
 
 /* Computes the gradients of a block of weights: sums over n_squares squares of the image (convolution.c),
  * and over the rows of each square. If a vector has fewer numbers than LANES, each pass computes a part of
- * the lanes. rows is a constant where this makes the code faster. */
+ * the lanes. Some callers pass `rows` as a constant, which makes the code faster. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(weights_rows)(
                 const float *const dy[SIDE], const float *const (*reads)[SIDE], uint32_t n_squares,
                 uint32_t rows, float ret[SIDE][SIDE]) {

@@ -101,8 +101,9 @@ static void network_clear(const Tape *tape, const TapePlace *place, Node k) {
                                                         sizeof(float));
 }
 
-/* Passes gradients to the parameters of the trained network, and through each network to its input. If a
- * later node applies the trained network, too, its gradient exists already, and this gradient is added. */
+/* Passes the gradient on to the network's input and, if the network is trained, to its parameters. If a
+ * later node applies the same network, that node has written the parameters' gradient already, and this node
+ * adds to it. */
 static void network_backward(const Tape *tape, const TapePlace *place, Node k) {
         const TapeNode *node = &tape->nodes[k];
         float *d_input = tape->nodes[node->a].moves ? place->d_input : NULL;

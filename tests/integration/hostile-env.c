@@ -105,7 +105,7 @@ static void talk(void) {
         (void) dprintf(STDERR_FILENO, "\nactord-learner: a sentence that counts\nthe last word");
 }
 
-/* Rings each bell that it finds up to a million times. Then sleeps, so that its answer is late. */
+/* Rings each bell that it finds, up to a million times each. Then sleeps, so that its answer is late. */
 static void ring(void) {
         static const uint64_t one = 1;
 

@@ -101,8 +101,8 @@ static double largest(const MeasureOf *of) {
         return most;
 }
 
-/* The value of a quantity that is a function of the positions. For a velocity: the value of which it is the
- * rate of change. */
+/* The value of a quantity that is a function of the positions. For a velocity: the position that changes at
+ * this velocity. */
 static double place_of(const Measure *m, const mjModel *model, const mjData *data) {
         switch ((Quantity) m->term.quantity) {
         case QUANTITY_POSITION:

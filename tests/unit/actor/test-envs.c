@@ -333,7 +333,8 @@ static void test_state(gconstpointer data) {
         }
 }
 
-/* A plugin that was compiled before the last functions came has a shorter table. */
+/* A plugin may have been compiled before the newest functions were added to ActordEnv. Its table is
+ * shorter. */
 static void test_older_table(void) {
         const ActordEnv *whole = builtin_env_find("Pendulum-v1");
         ActordEnv older = *whole;

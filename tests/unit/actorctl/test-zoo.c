@@ -55,7 +55,7 @@ static void test_ppo(void) {
                         "OrthogonalInit=no", "LogStdInit=-2");
         /* vf_coef times 2: ValueWeight= is the weight of half the squared error. */
         assert_lines(job, "ValueWeight=1.66");
-        /* Defaults of Stable-Baselines3, where the entry says nothing. */
+        /* Where the entry says nothing, the job has the defaults of Stable-Baselines3. */
         assert_lines(job, "Epochs=10", "# Stable-Baselines3: n_epochs 10", "#     use_sde: True");
 }
 

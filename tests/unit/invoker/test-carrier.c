@@ -130,8 +130,8 @@ static void assert_lost(const CarrierFixture *f) {
         g_assert_cmpstr(word.words, ==, "it sent an answer that was not asked for");
 }
 
-/* The node answers each order or reports that the process ended without an answer. The relay gets these in
- * order. */
+/* The node answers each order or reports that the process ended without an answer. The relay gets answers
+ * and reports in the order in which the node sent them. */
 static void test_in_order(CarrierFixture *f, gconstpointer data) {
         static const FrameAnswer answer;
         static const FrameEnded ended = { .fault = FAULT_EXITED };

@@ -126,7 +126,7 @@ static void test_ratio(void) {
         g_assert_true(isnan(curvature_ratio(-3, -1)));
         g_assert_true(isnan(curvature_ratio(0, 0)));
         g_assert_true(isnan(curvature_ratio(NAN, 1)));
-        /* For the loss, both eigenvalues are moved by 0.01. So the ratio is finite at 0, and may be
+        /* curvature_ratio_loss() moves both eigenvalues by 0.01. So the ratio is finite at 0, and may be
          * negative. */
         g_assert_cmpfloat(curvature_ratio_loss(0, 0), ==, 1);
         g_assert_cmpfloat(curvature_ratio_loss(0.51, 0.99), ==, -2);
@@ -280,7 +280,7 @@ static void test_alone(void) {
         bed_close(&bed);
 }
 
-/* Actors with the same rollout have no noise. */
+/* If all actors have the same rollout, the noise scale is 0, but for rounding. */
 static void test_equal(void) {
         Bed bed = {};
         Answer learned;

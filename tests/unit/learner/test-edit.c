@@ -51,7 +51,7 @@ static void bench_execute(Bench *bench, const Tape *tape) {
         tape_execute(tape, &place);
 }
 
-/* An edited network reads x2, x0 x0 and x0 x2 of three numbers. */
+/* Tests a network that reads only x2, x0 x0 and x0 x2 of an observation (x0, x1, x2). */
 static void test_gradient(void) {
         static const Network network = {
                 .n_observation = 3,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests which sets of parameters an algorithm has by its row, and their names. */
+/* Tests the sets of parameters that follow from an algorithm's row, and their names. */
 #include <glib.h>
 #include <string.h>
 
