@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A waiting message is kept. When its turn comes, it is handled as if it came from the bus again. */
+/* Keeps the messages of calls that wait. When a call's turn comes, it is handled as if it came from the bus
+ * again. */
 #include "daemon/turns.h"
 
 #include <assert.h>
@@ -118,8 +119,8 @@ static int on_turn(sd_event_source *source, void *userdata) {
         return 0;
 }
 
-/* In each turn of the loop the queue's source runs after the bus source, so that the newest calls are
- * included. When enough calls have been read, it runs before the bus source. */
+/* Starts the source that serves waiting calls. It runs after the bus source in each turn of the loop, so
+ * that it sees the newest calls. When enough calls have been read, it runs before the bus source. */
 static int arm(Turns *turns) {
         if (++turns->n_read >= CALLS_READ_MAX && turns->source)
                 return sd_event_source_set_priority(turns->source, SD_EVENT_PRIORITY_NORMAL - 1);

@@ -16,7 +16,7 @@ typedef struct Verifier Verifier;
 typedef struct Verify Verify;
 
 Verifier *verifier_new(sd_event *event, uint64_t timeout_usec);
-Verifier *verifier_free(Verifier *verifier); /* all of its files are done or freed by then */
+Verifier *verifier_free(Verifier *verifier); /* call it when no file waits or is being read */
 
 /* result: 0; -EUCLEAN: the file has other bytes. Any other negative errno says nothing about the bytes: the
  * file cannot be read; -ETIMEDOUT: not in time; -EAGAIN: the process was killed. The caller frees the

@@ -31,7 +31,7 @@
 #define UID_RANGE_END 0x44000000u
 #define UIDS_MAX 65536u
 #define UID_RANGES ((UID_RANGE_END - UID_RANGE_FIRST) / UIDS_MAX)
-/* Where the plugin of Environment=./mine.so is mounted: here, under the file's own name. */
+/* The directory in which the plugin of Environment=./mine.so is mounted, under the file's own name. */
 #define PLUGIN_DIRECTORY "/plugin/"
 /* Where the virtual environment of Python= is mounted. */
 #define PYTHON_DIRECTORY "/python"
@@ -139,9 +139,9 @@ typedef struct Launch {
         /* the process id of the daemon. It is part of the names of run mode's scopes, and of the cgroups
          * that the spawner makes if there is no service manager */
         uint32_t owner;
-        /* for WEIGH and REMOVE; otherwise 0 */
+        /* the job's user: launches that hang are counted for each user */
         uint32_t submitter;
-        uint32_t cpu_weight;                    /* WEIGH, REMOVE; else 0 */
+        uint32_t cpu_weight;                    /* for WEIGH and REMOVE; otherwise 0 */
         /* if the daemon is gone, how long the invoker waits for the next one before it ends; 0: for ever.
          * With exit_with_daemon it does not wait */
         uint64_t alone_usec;

@@ -49,15 +49,16 @@ typedef enum TrialActions {
 
 typedef struct TrialRequest {
         uint32_t abi, struct_bytes;
-        uint32_t kind, actions;
-        /* ROLLOUT: how many steps; BENCH: steps of one run, 0: as many as fit in a run's time; PLAY...: the
-         * most steps of an episode, 0: no limit */
+        uint32_t kind, actions;                 /* TrialKind, TrialActions; PLAY...: the last three kinds */
+        /* ROLLOUT: how many steps; BENCH: steps of one run, or 0: as many as fit in the time of a run;
+         * PLAY...: the most steps of an episode, or 0: no limit */
         uint64_t n_steps;
         /* ROLLOUT: whether the state is sent after each step, too; how many numbers one given action has */
         uint32_t each_state, action_numbers;
         uint64_t n_actions;
-        /* n_state 0: reset() begins the episodes; PLAY...: n_episodes states, in each of which one episode
-         * begins. ROLLOUT: whether a PICTURE or FRAME follows each RESET and STEP */
+        /* the count of numbers of the states at which episodes begin, or 0: reset() begins them. PLAY... has
+         * a state for each of n_episodes. each_picture, for ROLLOUT: whether a PICTURE or FRAME follows each
+         * RESET and STEP */
         uint32_t n_state, each_picture;
         /* PLAY...: how many episodes, and how many numbers the policy has: TrialPolicyNumber, then means,
          * inverse deviations, parameters */

@@ -544,7 +544,7 @@ static void advance_evaluation(Invoker *invoker) {
         uint32_t actor;
         int r;
 
-        /* A job that trains does not end before the evaluation of its round. */
+        /* A job that trains ends only after the evaluation of its round. */
         if (!training(invoker) && invoker->link.has_plan && invoker->link.plan.end != PLAN_END_NOT) {
                 finish_begin(invoker, invoker->link.plan.end, FAULT_NONE, 0, ACTOR_NONE);
                 return;

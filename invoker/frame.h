@@ -52,7 +52,7 @@ typedef struct NodeHello {
         JobPage page;    /* as computed by the node */
 } NodeHello;
 
-/* The use of a process since the last frame about it. */
+/* What a process has used since the last frame about it. */
 typedef struct FrameUse {
         uint64_t cpu_nsec, memory_peak_bytes;
 } FrameUse;

@@ -23,7 +23,7 @@
 #include "lib/limits.h"
 #include "lib/reduce.h"
 
-/* The shortest deadline: an update may take much longer than earlier ones. */
+/* The least time that a learner gets, since an update may take much longer than earlier ones. */
 #define LEARNER_PATIENCE_NSEC (300ull * 1000000000u)
 #define NEVER_NSEC            (UINT64_MAX / 2)
 #define SERVE_LOOK_NSEC       (250u * 1000 * 1000)

@@ -133,6 +133,6 @@ void nodes_end(Nodes *nodes, uint64_t now);
 /* Frees a node whose last cost has not come in time, or can never come. 1, with what is known of the node's
  * end in *ret; 0: there is no such node. */
 int nodes_take_left(Nodes *nodes, uint64_t now, NodeNews *ret);
-/* False: the ending job must still wait for the costs of a node. Then the timer is set to the end of this
- * wait. */
+/* Whether an ending job need not wait for nodes any more. If it must wait for their last costs, sets the
+ * timer to the end of this wait. */
 bool nodes_are_over(Nodes *nodes, uint64_t now);

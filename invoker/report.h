@@ -33,7 +33,8 @@ typedef struct Reporter {
         const Progress *progress;
 } Reporter;
 
-/* report.c: each writes one record. cpu_nsec: the process's CPU time that is in no record yet. */
+/* The functions of report.c: each writes one record. cpu_nsec: the process's CPU time that is in no record
+ * yet. */
 void report_started(Reporter *reporter);
 void report_metrics(Reporter *reporter); /* records the metrics' names */
 void report_worker(Reporter *reporter, Worker *worker, uint32_t index, uint64_t cpu_nsec, uint32_t fault,

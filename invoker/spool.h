@@ -38,6 +38,6 @@ int spool_append(Spool *spool, const Record *record);
 /* The seq of the newest record, including held ones. */
 uint64_t spool_last(const Spool *spool);
 
-/* Notes that records up to this seq are committed. Records that were held take the free places. -EINVAL:
- * this seq was never written. */
+/* Notes that records up to this seq are committed. Held records then move to the free places. -EINVAL: this
+ * seq was never written. */
 int spool_acknowledge(Spool *spool, uint64_t seq);

@@ -28,7 +28,7 @@ enum {
         LOOK_MSEC = 1000,     /* the longest sleep if no bell rings */
         FALSE_RINGS_MAX = 16, /* bells without a request before a pause; one more for each actor */
         RINGS_AT_ONCE = 64,   /* the most bells that one epoll_wait() returns */
-        THREAD_WORK = 200000, /* multiplications that are worth waking a thread */
+        THREAD_WORK = 200000, /* with fewer multiplications no other thread is woken */
 };
 
 typedef struct Client {
@@ -134,8 +134,7 @@ static Exchange *exchange_of(const Serve *s, uint32_t actor) {
         return segment_exchange(s->segments[actor], &s->page->segment);
 }
 
-/* Computes some of the rows of all ready actors. The rows of all these actors have consecutive numbers,
- * actor by actor. */
+/* Computes some of the rows of all ready actors. The rows are numbered actor by actor. */
 static void serve_task(void *arg, uint32_t task, uint32_t thread) {
         const Serve *s = arg;
         const SegmentLayout *l = &s->page->segment;

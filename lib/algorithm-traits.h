@@ -74,8 +74,8 @@ typedef struct AlgorithmRow {
         NetworkRow networks[NETWORKS_MAX];
 } AlgorithmRow;
 
-/* The number of a set of parameters. In the order of the rows, each member of each row has two numbers: one
- * for itself, and the next one for its target. */
+/* The number of a set of parameters. Sets are numbered in the order of the rows, and in a row by the members
+ * of the ensemble. Each member has two numbers: the first for itself, and the next one for its target. */
 typedef uint32_t Net;
 
 #define NETS_MAX  16u

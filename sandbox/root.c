@@ -25,7 +25,8 @@ enum { FILE_SYSTEM_BYTES = 64 << 10 }; /* a tmpfs's own need, besides its files 
  * own. */
 static const char *const stages[] = { "/tmp", "/run", "/mnt", "/var" };
 
-/* The directory with the roots; "": it has become the root. NULL: there is none yet. */
+/* The directory that holds the roots; "" when it has become this process's own root; NULL before it is
+ * made. */
 static const char *stage;
 
 static int mount_memory(const char *at, const char *options) {

@@ -117,7 +117,7 @@ static int continuous_spec(const ActordOption *options, uint32_t n_options, Acto
         return 0;
 }
 
-/* log10 of the bit error rate: the equations above. */
+/* log10 of the bit error rate, by the equations at the top of this file. */
 static double link_log_ber(const double s[N_STATE]) {
         double bandwidth = BANDWIDTH_MIN_HZ * pow(BANDWIDTH_RATIO, s[BANDWIDTH]);
         double turned = s[ANGLE] / BEAM_WIDTH;
@@ -152,7 +152,7 @@ static int link_reset(void *instance, ActordRandom *random, void *ret_observatio
         return 0;
 }
 
-/* The next value of a Gauss-Markov process whose deviation stays `deviation`. */
+/* The next value of a Gauss-Markov process with the standard deviation `deviation`. */
 static double wander(double x, double deviation, ActordRandom *random) {
         return MEMORY * x + sqrt(1 - MEMORY * MEMORY) * deviation * actord_random_normal(random);
 }

@@ -32,7 +32,7 @@ enum { PROPERTY_KEY = 1, PROPERTY_VALUE = 2 };
 typedef struct Onnx {
         const Model *model;
         GByteArray *graph;
-        char value[64]; /* the input of the next operator */
+        char value[64]; /* the name of the newest value, which the next operator reads */
         unsigned n_values;
 } Onnx;
 

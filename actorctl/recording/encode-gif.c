@@ -106,7 +106,8 @@ static void pack(Packer *p, const uint8_t *pixels, size_t stride, uint32_t width
                                 begin_table(p);
                                 continue;
                         }
-                        /* A decoder learns a string one code later than the encoder. */
+                        /* The decoder learns each string one code later than this encoder does. So the codes
+                         * get wider one code later than `next` would need. */
                         if (p->next == 1u << p->width && p->width < 12)
                                 p->width++;
                         p->keys[i] = key;

@@ -23,7 +23,8 @@ typedef struct Recording Recording;
 /* Whether the user asked for a recording: --video, --gif or --frames. */
 bool recording_wanted(const Options *options);
 
-/* STATUS_OK; or STATUS_USAGE or STATUS_FAILED, with a message. */
+/* Makes the recording that the options ask for. STATUS_OK; or STATUS_USAGE or STATUS_FAILED, with a
+ * message. */
 ExitStatus recording_new(const Options *options, Recording **ret);
 Recording *recording_free(Recording *recording); /* without recording_end() no file remains */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Recording, recording_free)

@@ -360,7 +360,7 @@ static int fetch_rounds(const Display *display, GArray *xs, GArray *ys) {
         return r;
 }
 
-/* The steps of the first and of the last point, below the two ends of the curve. */
+/* Appends a line below the curve: the steps of its first and of its last point, at its two ends. */
 static void append_axis(GString *block, double from, double to, unsigned columns) {
         char first[32], last[32];
         g_autofree char *right = g_strdup_printf("%s steps", format_count((uint64_t) to, last));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Single keys of a terminal, which need no Enter. */
+/* Reads single keys of a terminal, without Enter. */
 #pragma once
 
 #include <stdbool.h>

@@ -52,7 +52,7 @@ typedef struct Kernels {
         void (*backward)(const Tape *tape, const TapePlace *place);
 } Kernels;
 
-/* The numbers of a node, [width][stride]. A node that applies a network has the network's input. */
+/* The numbers of a node, [width][stride]. For a node that applies a network: the network's inputs. */
 static const float *value_of(const Tape *tape, const TapePlace *place, Node node) {
         const TapeNode *n = &tape->nodes[node];
 

@@ -89,8 +89,8 @@ static void check_replay(SettingsReader *reader, const JobSettings *settings) {
         check_draws(reader, settings);
 }
 
-/* Whether the key has another value than its default: `actorctl show` and checkpoints write defaults,
- * too. */
+/* Whether the user chose the key's value. A key that is given with its default does not count, since
+ * `actorctl show` and checkpoints write defaults, too. */
 static bool is_chosen(const JobSettings *settings, Setting i, char ret_text[SETTING_TEXT_MAX]) {
         if (!settings_present(settings, i) || !algorithm_uses(settings->algorithm, i))
                 return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests evaluations that end after their round has closed. Any later commit completes the round's row, but
- * only the row of the same life. */
+/* Tests evaluations that end after their round has closed. A later commit adds the result to the round's
+ * row, if the row is of the same life. */
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <math.h>

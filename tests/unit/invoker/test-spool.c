@@ -47,7 +47,7 @@ static void test_full(void) {
         g_assert_cmpuint(atomic_load(&spool.head->written), ==, SPOOL_RECORDS);
         g_assert_cmpuint(spool.records[0].round, ==, 1);
 
-        /* The only free place is that of the oldest record. */
+        /* Frees the place of the oldest record, and no other place. */
         g_assert_cmpint(spool_acknowledge(&spool, 1), ==, 0);
         g_assert_false(spool_is_full(&spool));
         append(&spool, 12345);
