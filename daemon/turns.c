@@ -161,8 +161,8 @@ static int on_user(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         return r < 0 ? r : 1;
 }
 
-/* Asks the bus for the user of a connection. The bus answers after all messages that it already has for the
- * daemon, which continues meanwhile. */
+/* Asks the bus for the user of a connection. The daemon does not wait for the answer, which comes after all
+ * messages that the bus already has for the daemon. */
 static int ask(Turns *turns, const char *name) {
         Question *question;
         int r;

@@ -16,8 +16,8 @@
 #include "lib/fd.h"
 
 /* The name of a job's cgroup contains the numbers of the daemon's process and of the job. The cgroup lasts
- * until all of the job's lives are billed. The daemon of a run never comes back. Another daemon may be
- * killed and start again as a new process, which must still read the counter. So the cgroup of such a
+ * until all of the job's lives are billed. The daemon of a run never comes back. A daemon of another kind
+ * may be killed and start again as a new process, which must still read the counter. So the cgroup of such a
  * daemon's job is kept for a day after the daemon's process has died. */
 #define RUN_NAME  "actord-%d-%llu"
 #define JOB_NAME  "actord-job-%d-%llu"

@@ -77,7 +77,7 @@ static int pendulum_reset(void *instance, ActordRandom *random, void *ret_observ
         return 0;
 }
 
-/* The angle in [-pi, pi), by Python's remainder, which is never negative here. */
+/* The angle in [-pi, pi). Like Python's %, the remainder is never negative. */
 static double angle_normalize(double x) {
         double remainder = fmod(x + M_PI, 2 * M_PI);
 

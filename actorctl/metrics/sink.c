@@ -11,7 +11,7 @@
 
 #include "lib/cleanup.h"
 
-/* The time limit for all bytes of one call: the caller follows a job, and its display stops meanwhile. */
+/* The time limit for all bytes of one call. Until then the caller's display of the job stands still. */
 #define READER_MSEC 5000
 
 /* Without O_NONBLOCK, open() would wait for the reader of a pipe, and write() for room in it, while Ctrl-C

@@ -325,8 +325,8 @@ static void read_all(SettingsReader *reader, const char *const *price_sheets, Jo
         read_options(reader, settings);
         settings_apply_name(reader, settings);
         settings_check_names(reader, settings, price_sheets);
-        /* These checks run only if there are no other errors. Refused values have their defaults here, and a
-         * message about a contradiction with a default would confuse the user. */
+        /* The last checks run only if there are no other errors. A key whose value was refused still has its
+         * default, and a message about a contradiction with that default would confuse the user. */
         if (reader->problems->len == 0)
                 settings_check_relations(reader, settings);
 }

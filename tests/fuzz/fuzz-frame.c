@@ -2,8 +2,9 @@
 /* Feeds arbitrary bytes to the reader of a stream between the invokers of a job and of a node. It must
  * return whole frames that fit the job, or end the stream.
  *
- * The first byte of the input chooses the sender. Each frame begins with a byte. If that is odd, a valid
- * head is made: its kind is in the next byte, and the body's length in the two bytes after that. */
+ * The first byte of the input chooses the sender. Each frame begins with a byte. If this byte is odd, this
+ * program makes a valid head for the frame. The head's kind is in the next byte of the input, and the
+ * body's length in the two bytes after that. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>
