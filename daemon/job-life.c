@@ -195,8 +195,8 @@ static bool launch_may_pass(const LaunchAnswer *answer) {
                answer->error == -EPIPE || answer->error == -EAGAIN;
 }
 
-/* Gives the life up. A process may have run for a moment, or may still run, so the usage of this life is
- * counted like that of any other life. */
+/* Gives up a life whose launch failed. A process may have run for a moment, or may still run, so the usage
+ * of this life is counted like that of any other life. */
 static void launch_failed(Job *job, const LaunchAnswer *answer) {
         g_free(job->life_error);
         job->life_error = g_strdup_printf("its launch failed at step %s: %s%s",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A plan tells the invoker through which round it may go on. It is a lease of rounds: the number of actors
- * in them is decided, and the budget was not spent when the plan was made. Pure: the known facts of a job go
+/* A plan tells the invoker up to which round it may go on. It is a lease of rounds: the number of actors in
+ * them is decided, and the budget was not spent when the plan was made. Pure: the known facts of a job go
  * in, the next plan comes out. */
 #pragma once
 

@@ -97,8 +97,8 @@ typedef enum LaunchPurpose {
 } LaunchPurpose;
 
 typedef enum LaunchManager {
-        LAUNCH_MANAGER_SYSTEM,  /* ask the system manager for a scope */
-        LAUNCH_MANAGER_USER,    /* ask the user manager */
+        LAUNCH_MANAGER_SYSTEM,  /* ask systemd's system manager for a scope */
+        LAUNCH_MANAGER_USER,    /* ask systemd's user manager */
         /* no manager can be reached: the spawner itself makes cgroups if it may; otherwise process clocks
          * measure the use */
         LAUNCH_MANAGER_NONE,
@@ -200,7 +200,7 @@ typedef enum InvokerFd {
 
 typedef enum InvokerCgroup {
         INVOKER_CGROUP_NONE,    /* CPU time is metered by process clocks */
-        INVOKER_CGROUP_OWN,     /* it was made without a manager, and must be removed at the end */
+        INVOKER_CGROUP_OWN,     /* the spawner made it without systemd, so it must be removed at the end */
         INVOKER_CGROUP_SCOPE,   /* systemd's scope, which was delegated */
 } InvokerCgroup;
 

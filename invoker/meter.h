@@ -20,7 +20,7 @@ typedef struct Meter {
 #define METER_EMPTY \
         { .cpu_fd = -EBADF, .status_fd = -EBADF, .refs_fd = -EBADF }
 
-/* leaf_fd: a cgroup's directory; -EBADF: none. */
+/* leaf_fd: the directory of the process's cgroup; -EBADF: it has none. */
 int meter_init(int leaf_fd, Meter *ret);
 void meter_done(Meter *meter);
 

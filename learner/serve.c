@@ -191,7 +191,7 @@ static void look_around(Serve *s) {
                         s->ready[s->n_ready++] = a;
 }
 
-/* Whether an actor for which the others wait has not asked yet. */
+/* Whether some actor for which the others wait has not sent its request yet. */
 static bool request_is_missing(const Serve *s) {
         for (uint32_t a = 0; a < s->n_clients; a++) {
                 const Client *client = &s->clients[a];

@@ -290,8 +290,8 @@ static int64_t slot_follow(const Validation *validation, const uint8_t *ends, ui
         return -1;
 }
 
-/* Whether the slot's new state agrees with the ends of episodes. The next invocation continues from this
- * state. `begun`: a new episode was begun in row 0. */
+/* Whether the slot's new state agrees with the ends of episodes in its rollout: the next invocation
+ * continues from this state. `begun`: a new episode was begun in row 0. */
 static bool slot_agrees(const SlotState *before, const SlotState *after, uint64_t elapsed, uint64_t n_ended,
                 bool begun) {
         return after->elapsed_steps == elapsed && after->needs_reset == 0 &&

@@ -228,7 +228,7 @@ static ExitStatus run(const Options *options, const JobFile *job_file, Metrics *
                 return leave(connection, path, options, &job);
         if (status == STATUS_INTERRUPTED)
                 return print_no_result(options, connection, status, "it was left before the job had ended");
-        /* A job that was not accepted leaves nothing to keep, and uses no number. */
+        /* A job that was not accepted leaves nothing to keep, and its run gets no number. */
         connection->temporary = connection->temporary || !path;
         return print_no_result(options, connection, status, complaint_last());
 }

@@ -53,7 +53,7 @@ static int put(hid_t at, const char *name, const hsize_t *extent, int n_dims, hi
         return 0;
 }
 
-/* Writes n values of a space. A discrete action is one number, so its array has no dimension but n. */
+/* Writes n values of a space. A discrete value is one number, so its array has no dimension but n. */
 static int put_values(
                 hid_t at, const char *name, const ActordSpace *space, uint64_t n, const double *values) {
         hsize_t extent[5] = { n };

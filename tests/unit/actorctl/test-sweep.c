@@ -127,7 +127,7 @@ static void test_promotion(void) {
 
         g_assert_cmpfloat(standing_value((const double[]){ 3, 1, 2 }, 3), ==, 2);
         g_assert_cmpfloat(standing_value((const double[]){ 4, 1 }, 2), ==, 2.5);
-        /* A seed that failed is worse than any other. */
+        /* In the median, a seed that failed counts as worse than any other. */
         g_assert_cmpfloat(standing_value((const double[]){ NAN, 1, 2 }, 3), ==, 1);
         g_assert_true(isinf(standing_value((const double[]){ NAN, 1 }, 2)));
         g_assert_true(isinf(standing_value((const double[]){ NAN, 1, NAN }, 3)));

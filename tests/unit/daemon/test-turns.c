@@ -124,8 +124,7 @@ static void test_answered(void) {
         g_assert_cmpint(sd_bus_call_async(pair.theirs, NULL, m, on_answer, &pair, 10000000), >=, 0);
         while (!pair.call)
                 g_assert_cmpint(sd_event_run(pair.event, 1000000), >=, 0);
-        /* After CALLS_READ_MAX messages the oldest waiting call is served, even if the bus holds more
-         * messages. */
+        /* After CALLS_READ_MAX calls a waiting call is served, even if the bus holds more messages. */
         for (unsigned i = 0; i < CALLS_READ_MAX; i++)
                 g_assert_cmpint(turns_take(pair.manager.turns, pair.call), ==, 1);
         g_assert_cmpint(sd_bus_message_new_signal(pair.ours, &filler, "/x", "x.y", "S"), >=, 0);
