@@ -35,8 +35,8 @@ static void add_count(Table *table, uint64_t n) {
         table_shown(table, format_count(n, text), json_unsigned(n));
 }
 
-/* The newest mean return. If no training episode has ended (as in a short run of an algorithm that learns
- * from single steps), this is the newest evaluation's. */
+/* The newest mean return. If fewer than 100 training episodes have ended (as in a short run of an algorithm
+ * that learns from single steps), this is the newest evaluation's. */
 static char *format_return(const JobStatus *job, char ret[RETURN_TEXT_MAX]) {
         double mean = isfinite(job->return_mean) ? job->return_mean : job->evaluation_mean;
 
