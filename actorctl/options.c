@@ -15,7 +15,7 @@ typedef enum OptionKind {
         OPTION_TEXT,    /* keeps a copy */
         OPTION_NUMBER,  /* a whole number from 1 to `highest` */
         OPTION_SETTING, /* short for --set */
-        OPTION_OWN,     /* only `take` reads it */
+        OPTION_OWN,     /* the row's take() reads and stores the value */
 } OptionKind;
 
 typedef struct OptionRow {

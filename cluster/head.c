@@ -34,7 +34,7 @@ enum {
         FAILURE_SECONDS_MOST = 600,
         COST_SECONDS = 5,
         OUTAGE_SECONDS = 30, /* longer than an engine lets pass between two looks at its cluster */
-        /* How long a node's program may be silent; how long a node may wait until it has the programs. */
+        /* How long a node's program may be silent, and how long it may wait for its parcel of programs. */
         SILENT_SECONDS = 120,
         AWAIT_SECONDS = 360,
         END_SECONDS = 40,
@@ -149,8 +149,8 @@ static void leave(Head *head, EngineNode *node, ClusterEventKind kind, const cha
 
 /* Requests */
 
-/* The invoker ignores a new node whose number is not the highest so far, and the engine may report on nodes
- * in any order. So each node starts with a text in `words`, which is reported at the end of this turn. */
+/* The invoker accepts a new node only if its number is higher than all before, but the engine may report on
+ * nodes in any order. So each node starts with `words`, which the head reports at the end of this turn. */
 static void start_node(Head *head) {
         for (size_t i = 0; i < head->engine.n_nodes; i++)
                 if (head->engine.nodes[i].state == ENGINE_FREE) {
@@ -304,7 +304,7 @@ static void node_is_up(Head *head, EngineNode *node, const PeerReport *said) {
         ours->stream = close_fd(ours->stream);
 }
 
-/* Ends a connection, in good order or not. */
+/* Ends the connection of a node, and reports the node as lost. words: the reason. */
 static void lose_peer(Head *head, Peer *peer, const char *words) {
         EngineNode *node = peer->node ? find_node(head, peer->node) : NULL;
 
@@ -406,7 +406,7 @@ static void tell_of(Head *head, size_t i, uint64_t now) {
                 tell_node(head, node, CLUSTER_PENDING, node->words);
         }
         renew(head, i);
-        /* A node that is connected costs, even while Slurm gives no answer. */
+        /* The time of a connected node is charged, even while Slurm gives no answer. */
         if (ours->up && !ours->left)
                 engine_node_runs(node, engine_clock() - OUTAGE_SECONDS);
         if (node->state == ENGINE_RUNNING && now >= ours->next_cost_nsec) {

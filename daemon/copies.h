@@ -22,7 +22,7 @@ typedef enum CopyFile {
 } CopyFile;
 
 typedef struct CopyRequest {
-        int tokens[_COPY_FILE_MAX]; /* of daemon/gate.h; negative: the call has no such file */
+        int tokens[_COPY_FILE_MAX]; /* as in daemon/gate.h; negative: the call has no such file */
 } CopyRequest;
 
 /* Copies the files into a new directory of the state directory. 1: done: *ret_name is the directory's name,

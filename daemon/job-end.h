@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Ends a job. The job is `ending` until its end is durable, and then `ended`. A commit that fails is
- * repeated. Then job_step() runs. */
+/* Ends a job. The job is `ending` until its end is durable in the ledger, and then `ended`. A commit that
+ * fails is repeated. */
 #pragma once
 
 #include "daemon/job.h"
@@ -19,6 +19,6 @@ void job_queue_end(Job *job);
 /* For a job that ended under an older version of actord: queues the sums of its records for its row and for
  * the totals, as at an end. */
 int job_sum_up(Job *job);
-/* After a restart: continues with an end that was durable when the daemon was killed, and that the invoker
- * does not know yet. */
+/* After a restart, for a job whose end is in the ledger but was not announced before the daemon was killed:
+ * makes the job `ending` again, so that the invoker hears of it and the end is announced. */
 void job_take_up_end(Job *job);

@@ -5,7 +5,8 @@
 
 #include "daemon/manager.h"
 
-/* Fills the empty columns: in the newest KeepJobs= rows at once, in all other rows in the background. Then
- * sums up the records of one job after another; until then lists show 0 for the job's sums. */
+/* Fills the columns that lack a value: in the newest KeepJobs= rows at once, in all other rows in the
+ * background. Then sums up each job's records, job after job. Until a job's turn, lists show 0 for its
+ * sums. */
 void older_start(Manager *manager);
 void older_done(Manager *manager);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One SEQPACKET socket and one mapped spool. The socket's directory is reached through /proc/self/fd, since
- * a state directory's path may be too long for a socket address. */
+/* The daemon's link to an invoker: one SEQPACKET socket and one mapped spool. The socket's directory is
+ * reached through /proc/self/fd, since a state directory's path may be too long for a socket address. */
 #include "daemon/plan.h"
 
 #include <assert.h>

@@ -61,8 +61,8 @@ typedef struct Progress {
         uint32_t level, limits_missing;
         uint64_t checkpoint_life; /* the life that wrote the newest checkpoint; 0: none did */
         uint64_t closed_life;     /* the newest life that completed a round; 0: none did */
-        /* lives since the newest checkpoint that ended because the host lacked something for a time, such as
-         * memory or disk space (progress_lacked()) */
+        /* how many lives have ended since the newest checkpoint because the host lacked something for a
+         * time, such as memory or disk space (progress_lacked()) */
         uint64_t n_lacking;
 
         bool target_reached;

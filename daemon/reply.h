@@ -12,9 +12,10 @@ int reply_table(sd_bus_message *m, const char *const *names, size_t n_columns, s
 /* Closes the list that a reply ends with, and sends the reply. 1, or negative. */
 int reply_send(sd_bus_message *reply);
 
-/* Makes a bus error of r, which sheets_read() returned for this name. Negative. */
+/* Sets *error for r, an errno that sheets_read() returned for the price sheet `name`. Returns a negative
+ * errno. */
 int reply_no_sheet(sd_bus_error *error, const char *name, int r);
-/* Makes a bus error of r, which sheets_list() returned. Negative. */
+/* Sets *error for r, an errno that sheets_list() returned. Returns a negative errno. */
 int reply_no_sheets(sd_bus_error *error, int r);
 
 /* Refuses a call that asks for records that were removed. 0: they exist. */

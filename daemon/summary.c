@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One table of names and places serves both writing and reading. */
+/* Writes a job's summary as lines NAME=NUMBER, and reads it back. One table has each number's name and its
+ * address in memory, for both directions. */
 #include "daemon/summary.h"
 
 #include <assert.h>

@@ -6,8 +6,8 @@
  *
  * The daemon asks the bus for the user of a connection. The answer comes after all messages that the bus
  * already has for the daemon, which may be many, so the daemon does not wait for it. Until the answer
- * arrives, the connection's calls wait in a queue of their own. A call that loses its place to another one
- * is refused. */
+ * arrives, the connection's calls wait in a queue of their own. If too many calls wait, the newest
+ * call of the user with the most calls is refused. */
 #pragma once
 
 #include "daemon/manager.h"

@@ -102,8 +102,8 @@
  * sandbox, from the directory of Python= if the job has one. */
 #define ENVIRONMENT_SWMM "swmm"
 
-/* Environment=job:FILE trains a scheduler for another job (env-job.so). Its row is not in the list, since it
- * has no name of its own. */
+/* Environment=job:FILE trains a scheduler for another job (env-job.so). The list of environments has no row
+ * for it, since its name differs from job to job. */
 #define ENVIRONMENT_JOB_PREFIX "job:"
 #define JOB_BETA_DEFAULT       0.1 /* for each second on the emulated clock */
 #define JOB_TARGET_MAX         1e300

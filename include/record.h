@@ -20,8 +20,8 @@
 #define SPOOL_RECORDS 4096u             /* a full spool pauses the job until the daemon has committed */
 
 typedef enum RecordKind {
-        /* the job runs: its sandbox level, and limits that are not enforced; metered: the start-up of the
-         * job itself */
+        /* the job runs. level: its sandbox level; limits_missing: the limits that are not enforced; metered:
+         * the start-up of the job itself */
         RECORD_STARTED,
         /* a container or the learner became ready; metered: its start-up, until its first order */
         RECORD_WORKER,
@@ -40,19 +40,19 @@ typedef enum RecordKind {
         RECORD_FAULT,
         /* the last record of a life: end, sha256 of the policy; metered: the use that no other record has */
         RECORD_ENDED,
-        /* the end of an evaluation for which its round did not wait. ordinal: the seq of the ROUND that it
-         * completes; statistics: those of that record, with the evaluation's. A CHECKPOINT of the round
-         * comes after it */
+        /* the end of an evaluation for which its round did not wait. ordinal: the seq of that round's ROUND
+         * record; statistics: those of the ROUND record, with the evaluation's added. If the round has a
+         * CHECKPOINT, it comes after this record */
         RECORD_EVALUATED,
         /* written by the daemon: the last record of a life whose invoker died without ENDED. metered: the
-         * cgroup's count minus the life's records; scope_cpu_nsec as in ENDED */
+         * use that the cgroup counted and no record of the life holds; scope_cpu_nsec as in ENDED */
         RECORD_LOST,
         /* after STARTED: the name of a metric of episodes; ordinal is its number, from 0 */
         RECORD_METRIC,
-        /* an event of a node of the cluster. ordinal: its number; detail: a ClusterEventKind. For COST, LOST
-         * and GONE, all by the cluster's own accounts: metered.emulated_nsec is the allocated time since the
-         * node's last record; metered.memory_reserved_bytes and n_cpus are the allocation; use has the
-         * rest */
+        /* an event of a node of the cluster. ordinal: the node's number; detail: a ClusterEventKind. COST,
+         * LOST and GONE also have figures, which the cluster has counted: metered.emulated_nsec is the time
+         * of the allocation since the node's last record; metered.memory_reserved_bytes and n_cpus are its
+         * size; `use` has the rest */
         RECORD_NODE,
         _RECORD_KIND_MAX, _RECORD_KIND_INVALID = -EINVAL,
 } RecordKind;
@@ -110,10 +110,10 @@ typedef enum Fault {
         X(curvature_ratio, "1")         /* Nitro's R = -max / min, as in its paper */                   \
         X(curvature_loss, "1")          /* of the whole loss: the ratio in Nitro's published code */    \
         X(noise_scale, "rows")          /* of the gradient (McCandlish et al. 2018) */                  \
-        X(curvature_products, "rows")   /* the cost of the curvature: rows times products with Hessians */
+        X(curvature_products, "rows")   /* what the curvature cost: rows * products of Hessian and vector */
 
 /* Metrics that an environment names (include/actord/env.h), in its order. Each is a mean over the episodes
- * that have the figure. There is one mean for the episodes that ended in this round, and one for the
+ * that have the metric. There is one mean for the episodes that ended in this round, and one for the
  * episodes of an evaluation. */
 #define METRIC_STATISTICS(X)                                                                            \
         X(metric_0, "own") X(metric_1, "own") X(metric_2, "own") X(metric_3, "own")                     \
@@ -140,7 +140,7 @@ typedef struct Metered {                        /* read by the invoker, never re
         uint64_t n_steps;                       /* environment steps */
 } Metered;
 
-typedef struct Decision {                       /* what was decided for a round: the data to repeat a run */
+typedef struct Decision {                       /* a scheduler's decision for a round; a replay repeats it */
         uint64_t id;
         /* how many actors act; without Policy=async the round learns from all of them */
         uint32_t n_actors;

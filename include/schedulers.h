@@ -13,7 +13,7 @@
 enum {
         /* it decides each round from the round before, so a plan (include/plan.h) has one round */
         TRAIT_DECIDES = 1 << 0,
-        TRAIT_TAKES_JOB = 1 << 1,       /* after a colon comes a job: it repeats the decisions of this job */
+        TRAIT_TAKES_JOB = 1 << 1,       /* after a colon comes a job, whose decisions are repeated */
         TRAIT_TAKES_TRAINED = 1 << 2,   /* after a colon comes a trained scheduler */
         /* it uses the curvature of the objective, which the learner measures */
         TRAIT_OBJECTIVE = 1 << 3,

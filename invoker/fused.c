@@ -106,8 +106,9 @@ void fused_imagine(Container *containers, const Placement *place, const Progress
                                 k < progress->round->n_actors, &rest, progress->emulated_nsec);
 }
 
-/* Begins to meter the process's threads. All of them exist, since the process has answered before. No actor
- * used the CPU time until now, so it is read here and dropped. */
+/* Begins to meter the threads of the fused process. All of them exist, since the process has answered an
+ * order before. They used CPU time before this round, but not for its actors, so that time is not billed to
+ * them. */
 void fused_begin(Learners *learners, const Placement *place) {
         if (!learners->threads_tried && place->settings->n_threads > 1)
                 (void) thread_meters_init(&learners->workers[0].leaf, place->proc_fd,
@@ -179,7 +180,8 @@ void fused_ordered(Container *containers, const Placement *place, const Learners
         }
 }
 
-/* The order takes as long as the invocations of one thread, one after another. */
+/* The time limit of a fused order. Each thread runs the invocations of its actors one after another, so the
+ * limit is that of one invocation times the most actors of a thread. */
 uint64_t fused_timeout_nsec(const Placement *place, const Round *round) {
         uint32_t n_threads = place->settings->n_threads, n = (round->n_actors + n_threads - 1) / n_threads;
         uint64_t nsec;

@@ -77,9 +77,9 @@ uint32_t round_rolled(const Round *round);
 
 void round_order(Round *round, uint32_t actor, bool cold);
 void round_answer(Round *round, uint32_t actor);
-void round_take(Round *round, uint32_t actor); /* from any place of the queue */
+void round_take(Round *round, uint32_t actor); /* the actor's rollout may be anywhere in the queue */
 void round_accept(Round *round, uint32_t actor);
-/* The actor's attempt failed, and it waits again. False: it has no attempt left. */
+/* Notes that the actor's attempt failed; the actor waits for an order again. False: no attempt is left. */
 bool round_fail(Round *round, uint32_t actor, uint32_t n_retries, uint32_t fault, int32_t detail);
 
 static inline bool seat_rolls(const Seat *seat) {

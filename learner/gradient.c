@@ -99,12 +99,13 @@ int pass_new(const Network *network, Pass **ret) {
         return 0;
 }
 
-/* How many numbers share a unit's bias: the shard's rows, times the squares of a convolution. */
+/* How many outputs share a unit's bias: one for each row of the shard; in a convolution, one for each row
+ * and position. */
 static uint32_t unit_rows(const Pass *pass, const Layer *l) {
         return l->n_out / l->n_units * pass->stride;
 }
 
-/* Applies the activation of a layer to its sums with their biases. */
+/* Applies layer i's activation to pass->output[i], which holds the sums with biases until then. */
 static void layer_activate(Pass *pass, uint32_t i) {
         const Layer *l = &pass->network->layers[i];
         size_t n = (size_t) l->n_out * pass->stride;

@@ -25,7 +25,7 @@ bool environment_is_mjcf(const char *name);
 typedef struct EnvironmentNumber {
         const char *name, *key; /* NAME:N is the same as KEY=N */
         int least, most;
-        const char *what; /* the things that N counts */
+        const char *what; /* what N counts, in words, such as "jobs" */
 } EnvironmentNumber;
 
 /* Finds the row of a name such as "faas:3"; NULL: `name` is of another kind. *ret_n: the digits after the

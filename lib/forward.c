@@ -24,7 +24,7 @@
 enum {
         LANES = KERNEL_LANES,
         PANEL = 64,         /* outputs of a panel */
-        KEPT_MAX = 1 << 21, /* the most numbers that are kept transposed: 8 MiB */
+        KEPT_MAX = 1 << 21, /* the most weights of which a transposed copy is kept: 8 MiB */
 };
 
 struct Forward {
@@ -41,7 +41,7 @@ struct Forward {
         float *given;       /* one observation before it is edited; NULL: the network is not edited */
         float *squares;     /* [FORWARD_ROWS_MAX]: the input of one unit of a convolution, padded */
         float *noise;       /* for passes: [FORWARD_ROWS_MAX][passes][n_action] */
-        float *units;       /* [FORWARD_ROWS_MAX]: the outputs of all units for that input, padded */
+        float *units;       /* [FORWARD_ROWS_MAX]: the outputs of all units for `squares`, padded */
         float *outputs[LAYERS_MAX]; /* of the layers that are computed, not of PARAMETER layers */
 };
 
@@ -150,7 +150,7 @@ static bool network_possible(const Network *network) {
         return false;
 }
 
-/* The number of floats in a layer's panels. */
+/* The number of floats in all panels (transposed blocks of weights) of a layer. */
 static size_t layer_numbers(const Layer *layer) {
         return padded(layer->n_reads) * padded(layer->n_units);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A part of lib/each-width.h: vectors of one width, and the template. It has no include guard, on
- * purpose. */
+/* A part of lib/each-width.h: defines vectors of one width, and includes the file KERNEL_TEMPLATE, which
+ * uses them. It has no include guard, on purpose. */
 
 typedef float KERNEL(Vector) __attribute__((vector_size(4 * KERNEL_WIDTH)));
 /* A vector at any address. */

@@ -20,6 +20,6 @@ void sanitise_append(GString *to, const char *bytes, size_t n, bool utf8);
 char *sanitise_text(const char *text);
 char *sanitise_for_journal(const char *text);
 
-/* The same JSON, but with \uNNNN for each character in its strings that must not be shown. Frees `text`,
- * which is UTF-8; free the result by g_free(). */
+/* Replaces each character that must not be shown by \uNNNN, in the strings of the JSON `text` (UTF-8). Frees
+ * `text`, and returns the new JSON; g_free(). */
 char *sanitise_json(char *text);

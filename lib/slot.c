@@ -295,7 +295,7 @@ int spec_check(const ActordEnvSpec *spec, int *ret_field) {
         return -EINVAL;
 }
 
-/* Adds up products, and remembers an overflow. */
+/* Adds up the sizes of arrays, and remembers an overflow. */
 typedef struct Span {
         uint64_t bytes;
         bool overflow;

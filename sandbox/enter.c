@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The steps of a child between its start and its first order. Each step is a function, and its comment says
- * what it closes. They run in the order of the table at the end. The order matters: the steps namespaces and
- * root need capabilities, and the steps identity and capabilities take these away. Landlock needs
- * no_new_privs, which capabilities sets. The filter comes last, since it forbids what all other steps
- * call. */
+ * what it denies the child. They run in the order of the table at the end. The order matters:
+ * step_namespaces() and step_root() need capabilities, which step_identity() and step_capabilities() take
+ * away. Landlock needs no_new_privs, which step_capabilities() sets. The filter comes last, since it forbids
+ * system calls of all other steps. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -24,8 +24,8 @@
 #include "lib/cleanup.h"
 #include "sandbox/step.h"
 
-/* Closes: CPU time and memory that no cgroup meters or limits. Each child starts in a cgroup of its own
- * (CLONE_INTO_CGROUP). If clone3() does not exist, the child moves into that cgroup before any other
+/* Denies the child CPU time and memory that no cgroup meters or limits. Each child starts in a cgroup of its
+ * own (CLONE_INTO_CGROUP). If clone3() does not exist, the child moves into that cgroup before any other
  * step. */
 static int step_cgroup(const Sandbox *sandbox, const SandboxEntry *entry) {
         _cleanup_close_ int fd = -EBADF;
@@ -45,9 +45,9 @@ static int close_between(unsigned first, unsigned last) {
         return close_range(first, last, 0) < 0 ? -errno : 0;
 }
 
-/* Closes: every descriptor of the invoker. With a cgroup's descriptor the child could lift its limits. With
- * a segment's descriptor it could reach another actor's memory (mremap() can map more of a file than was
- * mapped). With the socket's descriptor it could reach the daemon. */
+/* Denies the child every descriptor of the invoker. With a cgroup's descriptor the child could lift its
+ * limits. With a segment's descriptor it could reach another actor's memory (mremap() can map more of a file
+ * than was mapped). With the socket's descriptor it could reach the daemon. */
 static int step_descriptors(const Sandbox *sandbox, const SandboxEntry *entry) {
         int own = sandbox->ruleset_fd; /* step_landlock() needs this descriptor, and closes it */
         unsigned next = STDERR_FILENO + 1;
@@ -72,8 +72,8 @@ static int step_descriptors(const Sandbox *sandbox, const SandboxEntry *entry) {
         return close_between(next, UINT_MAX);
 }
 
-/* Closes: other processes, other mounts, the host's name, its System V objects and its cgroup tree. The
- * child starts in its own namespaces (sandbox_clone_flags()); here it only gives up the host's name. The
+/* Denies the child other processes, other mounts, the host's name, its System V objects and its cgroup tree.
+ * The child starts in its own namespaces (sandbox_clone_flags()); here it only gives up the host's name. The
  * network namespace is the invoker's, and empty. */
 static int step_namespaces(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->level < SANDBOX_LEVEL_USERNS)
@@ -87,9 +87,9 @@ static int step_namespaces(const Sandbox *sandbox, const SandboxEntry *entry) {
         return setdomainname("", 0) < 0 ? -errno : 0;
 }
 
-/* Closes: every file. The built root becomes the child's root, and everything above it is unmounted. There
- * is no path to the old root any more and, without /proc, no way to reopen a read-only descriptor for
- * writing. */
+/* Denies the child every file of the host. The built root becomes the child's root, and everything above it
+ * is unmounted. There is no path to the old root any more and, without /proc, no way to reopen a read-only
+ * descriptor for writing. */
 static int step_root(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->root[0] == 0)
                 return 0;
@@ -109,7 +109,7 @@ static int step_root(const Sandbox *sandbox, const SandboxEntry *entry) {
  * libraries and models; the learner maps a segment for each actor. */
 enum { FILES_ACTOR = 16, FILES_LIBRARIES = 64, FILES_LEARNER = 64, TASKS_LEARNER = 8 };
 
-#define SPARE_BYTES (256ull << 20) /* of addresses, for program, libraries and stacks */
+#define SPARE_BYTES (256ull << 20) /* address space for the program, its libraries and its stacks */
 
 static int limit(int resource, uint64_t value) {
         struct rlimit old, new = { .rlim_cur = value, .rlim_max = value };
@@ -155,8 +155,8 @@ static uint64_t files_max(const Sandbox *sandbox) {
         return sandbox->libraries ? FILES_LIBRARIES : FILES_ACTOR;
 }
 
-/* Closes: resources that a process can take without a cgroup noticing: descriptors, core files, files,
- * locked memory. If no memory controller is available, it also limits memory itself. */
+/* Denies the child resources that a process can take without a cgroup noticing: descriptors, core files,
+ * files, locked memory. If no memory controller is available, it also limits memory itself. */
 static int step_limits(const Sandbox *sandbox, const SandboxEntry *entry) {
         const struct {
                 int resource;
@@ -188,9 +188,9 @@ static int step_limits(const Sandbox *sandbox, const SandboxEntry *entry) {
         return limit_memory(sandbox, entry);
 }
 
-/* Closes: files and processes of any user. The child gets a user id of its own, and only its own group. It
- * keeps its capabilities in this step: the next step drops them, and needs a capability to shrink the
- * bounding set first. */
+/* Denies the child files and processes of any user. The child gets a user id of its own, and only its own
+ * group. It keeps its capabilities in this step: the next step drops them, and needs a capability to shrink
+ * the bounding set first. */
 static int step_identity(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->level != SANDBOX_LEVEL_FULL || sandbox->n_uids <= 1)
                 return 0;
@@ -210,8 +210,8 @@ static int step_identity(const Sandbox *sandbox, const SandboxEntry *entry) {
                         SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |                          \
                         SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
-/* Empties the bounding set. A process that may not shrink this set cannot use it either, since it has
- * no_new_privs. */
+/* Empties the bounding set. EPERM (no right to shrink the set) is no failure: the process has no_new_privs,
+ * so it cannot gain a capability from the set either. */
 static int drop_bounding(void) {
         for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
                 if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EINVAL)
@@ -239,9 +239,9 @@ static int end_with_parent(const Sandbox *sandbox) {
         return 0;
 }
 
-/* Closes: every privilege, and every way to gain one. These ways are the bounding set, the ambient set,
- * root's special treatment at exec, and set-user-ID programs. The child also asks the kernel to end it with
- * the invoker, for levels without a PID namespace. It asks here, since a change of user id cancels that
+/* Denies the child every privilege, and every way to gain one. These ways are the bounding set, the ambient
+ * set, root's special treatment at exec, and set-user-ID programs. The child also asks the kernel to end it
+ * with the invoker, for levels without a PID namespace. It asks here, since a change of user id cancels that
  * request. */
 static int step_capabilities(const Sandbox *sandbox, const SandboxEntry *entry) {
         int r;
@@ -258,8 +258,9 @@ static int step_capabilities(const Sandbox *sandbox, const SandboxEntry *entry) 
         return r < 0 ? r : drop_own();
 }
 
-/* Closes: files once more, by another part of the kernel; TCP; and, in newer kernels, signals and abstract
- * sockets. At level process, only this step and the filter restrict the child. */
+/* Denies the child files once more, by another part of the kernel (Landlock). It also denies TCP and, in
+ * newer kernels, signals and abstract sockets. At level process, only this step and the filter restrict the
+ * child. */
 static int step_landlock(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->ruleset_fd < 0)
                 return 0;
@@ -269,8 +270,9 @@ static int step_landlock(const Sandbox *sandbox, const SandboxEntry *entry) {
         return close(sandbox->ruleset_fd) < 0 ? -errno : 0;
 }
 
-/* Closes: CPUs outside AllowedCPUs=. On a host with the cpuset controller a cpuset does the same. This step
- * also works without the controller, since the filter forbids every later change of the affinity. */
+/* Denies the child CPUs outside AllowedCPUs=. On a host with the cpuset controller a cpuset does the same.
+ * This step also works without the controller, since the filter forbids every later change of the
+ * affinity. */
 static int step_affinity(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (!sandbox->has_cpus || sandbox->level == SANDBOX_LEVEL_NONE)
                 return 0;
@@ -296,8 +298,8 @@ static void fill_in(const struct sock_fprog *filter, uint64_t words_at) {
         }
 }
 
-/* Closes: every system call that is not on the list (syscalls.c). This step is the last one, since it
- * forbids calls that the other steps make. */
+/* Denies the child every system call that is not on the list (syscalls.c). This step is the last one, since
+ * it forbids calls that the other steps make. */
 static int step_seccomp(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->filter.len == 0)
                 return 0;

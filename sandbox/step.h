@@ -40,8 +40,9 @@ int sandbox_ruleset_make(const SandboxSpec *spec, int *ret_fd);
  * program compares with FILTER_PID_LATER, which is no process's number. The child replaces it by its own
  * number before it loads the program. */
 #define FILTER_PID_LATER 0x7ffffffeu
-/* The child likewise replaces FILTER_WORDS_LATER by the upper half of SandboxEntry.words_at. The program
- * compares that half of an address under this mask. */
+/* The child likewise replaces FILTER_WORDS_LATER by the upper half of SandboxEntry.words_at, the address of
+ * the shared futex words. The program compares it with the upper half of a call's address, in the bits of
+ * FILTER_WORDS_MASK. */
 #define FILTER_WORDS_MASK  ((uint32_t) (~(SANDBOX_WORDS_BYTES - 1) >> 32))
 #define FILTER_WORDS_LATER 0x7fffed00u
 int sandbox_filter_compile(SandboxKind kind, bool libraries, bool interpreter, struct sock_fprog *ret);

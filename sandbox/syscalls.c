@@ -5,7 +5,7 @@
  *
  *   BUILTIN     an actor whose environment was loaded before the fork: it computes, waits, rings its bell
  *   LIBRARIES   an actor that loads a plugin inside: it also opens, reads and maps files of its root
- *   LEARNER     the learner: it also becomes its program once, has threads, and writes checkpoints
+ *   LEARNER     the learner: it also calls execveat() once, has threads, and writes checkpoints
  *
  * An actor with an interpreter has the second list, but other calls fail with EPERM and do not end the
  * process: packages try calls that they do not need, and a user's script gets an exception at the line that
@@ -184,7 +184,7 @@ static int add_read(scmp_filter_ctx filter, int number) {
         return r;
 }
 
-/* Address 0, which most allocations pass, or an address outside of the range for shared words. */
+/* Address 0, which most allocations pass, or an address outside of the range for shared futex words. */
 static const struct scmp_arg_cmp own_addresses[] = {
         { .arg = 0, .op = SCMP_CMP_EQ, .datum_a = 0 },
         { .arg = 0,
@@ -193,9 +193,9 @@ static const struct scmp_arg_cmp own_addresses[] = {
                         .datum_b = SANDBOX_OWN_ADDRESSES },
 };
 
-/* Allows mmap() of memory that is not executable. With `code` it also allows a private mapping of a file
- * that is never writable, as the linker makes for a library's text. With `own` the mapping must lie outside
- * of the range for shared words. */
+/* Allows mmap() of memory that is not executable. With `code` it also allows a private, never writable
+ * mapping of a file, as the dynamic linker makes for a library's code. With `own` the mapping must lie
+ * outside of the address range that is reserved for shared futex words. */
 static int add_mmap(scmp_filter_ctx filter, int number, bool code, bool own) {
         const uint64_t writable = PROT_WRITE | PROT_EXEC, shared = MAP_ANONYMOUS | MAP_SHARED;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Asks systemd for one transient, delegated scope for each life of a job. The call only queues a job of the
- * manager. A wrong property makes the manager's job fail later. So this file waits for the signal that says
- * how the manager's job ended, and then asks the kernel for the cgroup of the process. */
+/* Asks systemd for one transient, delegated scope for each life of a job. The call only puts a job of
+ * systemd's own into a queue. A wrong property makes systemd's job fail later. So this file waits for the
+ * signal that says how systemd's job ended, and then asks the kernel for the cgroup of the process. */
 #include "spawner/spawner.h"
 
 #include <errno.h>
@@ -39,8 +39,8 @@ typedef struct Asking {
         unsigned timeout_msec;
         uint64_t deadline_usec;
         char slice[64];
-        char job[256];   /* the object path of the manager's job */
-        char result[32]; /* how the manager's job ended; empty: it has not */
+        char job[256];   /* the object path of systemd's job (an entry of its queue) */
+        char result[32]; /* how systemd's job ended; empty: it has not */
 } Asking;
 
 static uint64_t now_usec(void) {
@@ -56,8 +56,8 @@ static Asking asking_new(const Launch *launch, LaunchAnswer *answer, unsigned ti
         };
 }
 
-/* Notes how the manager's job ended. A signal that arrives before the call's answer waits in the
- * connection's queue until await_result() looks. */
+/* Notes how systemd's job ended. A signal that arrives before the call's answer waits in the connection's
+ * queue until await_result() looks. */
 static int on_job_removed(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Asking *a = userdata;
         const char *path, *unit, *result;
@@ -107,7 +107,7 @@ static int append_properties(sd_bus_message *m, const Asking *a, pid_t pid) {
         return sd_bus_message_close_container(m);
 }
 
-/* Makes a call that the manager answers with the path of a job in its queue. */
+/* Makes a call that systemd answers with the path of a job in its queue. */
 static int call_for_job(Asking *a, sd_bus_message *call, sd_bus_error *error) {
         _cleanup_message_ sd_bus_message *reply = NULL;
         const char *job;
@@ -144,7 +144,7 @@ static int start_unit(Asking *a, const char *unit, pid_t pid, sd_bus_error *erro
         return call_for_job(a, call, error);
 }
 
-/* Starts a unit, and tries again for a while: the manager may need a moment to forget the scope of the job's
+/* Starts a unit, and tries again for a while: systemd may need a moment to forget the scope of the job's
  * last life. */
 static int start_unit_retried(Asking *a, const char *unit, pid_t pid) {
         for (;;) {
@@ -190,7 +190,7 @@ static int find_directory(const Asking *a, const char *unit, pid_t pid, char ret
         return -ESRCH;
 }
 
-/* Makes one delegated scope with this process in it. Returns its directory. */
+/* Makes one delegated scope with process `pid` in it. Returns the directory of the scope's cgroup. */
 static int start_scope(Asking *a, const char *unit, pid_t pid, gid_t group, char ret_path[256]) {
         _cleanup_close_ int fd = -EBADF;
         int r;
@@ -372,7 +372,7 @@ static int stop_slice(Asking *a) {
         return await_result(a);
 }
 
-/* Calls `ask`, a question to the manager about the job's slice, and returns its result. */
+/* Calls ask(), which asks systemd about the slice of the actord job, and returns its result. */
 static int with_slice(const Launch *launch, LaunchAnswer *answer, int (*ask)(Asking *a, uint64_t *ret_nsec),
                 uint64_t *ret_nsec) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
@@ -395,7 +395,7 @@ static int read_usage(Asking *a, uint64_t *ret_nsec) {
         return cgroup_usage(fd, ret_nsec);
 }
 
-/* Makes a call to the manager and waits for its answer, which has no content. types, ...: as in
+/* Calls a method of systemd whose answer has no content, and waits for the answer. types, ...: as in
  * sd_bus_message_append() */
 static int call_manager(Asking *a, const char *method, const char *types, ...) {
         _cleanup_message_ sd_bus_message *call = NULL;
@@ -412,7 +412,7 @@ static int call_manager(Asking *a, const char *method, const char *types, ...) {
         return r < 0 ? r : sd_bus_call(a->bus, call, LAUNCH_STEP_MSEC * 1000ull, NULL, NULL);
 }
 
-/* Whether the manager has a note of a property of the slice: a file that SetUnitProperties wrote. */
+/* Whether systemd stores a property of the slice: in a drop-in file, which SetUnitProperties wrote. */
 static int has_note(Asking *a) {
         _cleanup_free_ char *object = NULL;
         _cleanup_(strv_freep) char **files = NULL;
@@ -431,8 +431,8 @@ static int has_note(Asking *a) {
         return 0;
 }
 
-/* Removes the manager's notes of properties of the slice. The manager keeps a note until the machine
- * restarts, unless the unit is transient. It made this slice by itself, so the slice is not transient. */
+/* Makes systemd forget the stored properties of the slice. systemd stores a unit's properties until the
+ * machine restarts, unless the unit is transient. The slice is not transient: systemd made it itself. */
 static int forget_properties(Asking *a) {
         int r;
 
@@ -448,8 +448,8 @@ static int set_weight(Asking *a) {
                         (uint64_t) a->launch->cpu_weight);
 }
 
-/* Sets the CPU weight of the job's slice, and reads it back. The manager answers before it writes the weight
- * to the kernel, so this waits for the kernel's value. */
+/* Sets the CPU weight of the job's slice, and reads it back. systemd answers before it writes the weight to
+ * the kernel, so this function waits until the kernel has the new weight. */
 static int weigh(Asking *a, uint64_t *ret_weight) {
         _cleanup_close_ int fd = open_slice(a);
         int r;
@@ -472,8 +472,8 @@ static int weigh(Asking *a, uint64_t *ret_weight) {
         }
 }
 
-/* Removes the manager's notes of the slice's properties, and then the slice. If a note stays, the daemon
- * asks again; by then the slice may be gone. */
+/* Makes systemd forget the slice's properties, and then removes the slice. If systemd still stores one, the
+ * daemon asks again; by then the slice may be gone. */
 static int clear(Asking *a, uint64_t *unused) {
         _cleanup_close_ int fd = -EBADF;
         int forgotten = a->launch->cpu_weight > 0 ? forget_properties(a) : 0, r;

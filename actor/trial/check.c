@@ -329,7 +329,7 @@ static int check_bounds(Point *p, Stage s[2]) {
         return (int) beyond(&s[0], &p->detail, NULL);
 }
 
-/* One instance has been used and the other is new; both begin the same episode. */
+/* Checks that the same episode goes alike in an instance that has been used and in a new one. */
 static int check_resets(Point *p, Stage s[2]) {
         int r;
 
@@ -523,7 +523,8 @@ static int64_t heap_bytes(void) {
         return (int64_t) (info.uordblks + info.hblkhd);
 }
 
-/* Only a plugin's sandbox allows getrusage(). 0: not known. */
+/* The most memory that this process has used. 0: not known, since only a plugin's sandbox allows
+ * getrusage(). */
 static int64_t peak_kib(const Point *p) {
         struct rusage usage = {};
 

@@ -27,8 +27,8 @@ typedef struct BesideBill {
         const PriceSheet *sheet;
         const char *clock; /* the clock that the seconds are measured by */
         double seconds, paper, full;
-        /* g_free(). assumes: the assumption behind the amounts, in words; unknown: why there are no amounts;
-         * NULL: there are amounts */
+        /* Both are freed by g_free(). assumes: the assumption behind the amounts, in words. unknown: why
+         * there are no amounts; NULL if there are some. */
         char *assumes, *unknown;
 } BesideBill;
 

@@ -28,7 +28,7 @@ typedef struct ActordMujocoStep {
         const double *positions, *velocities;   /* qpos and qvel, after the step */
         const double *positions_before, *velocities_before;
         const double *controls;
-        const double *body_positions;           /* [n_bodies][3]; 0 is the world */
+        const double *body_positions;           /* [n_bodies][3]; body 0 is the world */
         const double *sensors;                  /* sensordata, n_sensors numbers */
 } ActordMujocoStep;
 

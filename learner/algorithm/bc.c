@@ -52,7 +52,7 @@ static int bc_learn(Runtime *runtime) {
         return 0;
 }
 
-/* After a round, less than one gradient step is due. */
+/* Whether a checkpoint's state is possible: at the end of a round, less than one gradient step is due. */
 static bool bc_possible(const double state[ALGORITHM_STATE_MAX]) {
         return state[STATE_OWED] >= 0.0 && state[STATE_OWED] < 1.0;
 }

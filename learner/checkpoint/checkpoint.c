@@ -50,7 +50,7 @@ static TensorRow *tensor_add(TensorList *list, const char *name, const char *dty
         return row;
 }
 
-/* Adds a tensor of the policy's network other than its parameters. */
+/* Adds a tensor whose name has the policy's network as its prefix, such as a counter of Adam. */
 static void policy_tensor_add(
                 TensorList *list, const char *name, const char *dtype, void *data, uint64_t n) {
         char whole[TENSOR_NAME_MAX];
@@ -83,8 +83,8 @@ static void list_numbers(TensorList *list, Learner *l) {
         tensor_add(list, "discounted.m2", "F64", l->discounted->m2, 1);
 }
 
-/* For rounds that overlap: which actors act, and with which policy versions. Unfinished rollouts are not
- * kept: their orders are sent again, with the same results. */
+/* For rounds that overlap, adds the list of the actors that act, and their policy versions. Unfinished
+ * rollouts are not stored: their orders are sent again, with the same results. */
 static void list_flights(TensorList *list, Learner *l) {
         Arrival *arrival = &l->context.worker->arrival;
         TensorRow *row;
@@ -331,7 +331,8 @@ static void describe(Description *d, const Learner *l, const uint8_t state_sha25
         describe_settings(d, l->context.settings);
 }
 
-/* Compares the content on the disk with the bytes that were written, if the kernel drops its cached copy. */
+/* Reads the file again, and compares its digest with that of the bytes that were written. The content comes
+ * from the disk if the kernel drops its cached copy, as it is asked to. */
 static int read_back(int fd, const uint8_t expected[32]) {
         char reason[SAFETENSORS_REASON_MAX];
         _cleanup_(checkpoint_close) Checkpoint c = {};

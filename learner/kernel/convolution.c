@@ -185,8 +185,8 @@ void convolution_backward_input(const Layer *layer, const float *weight, const f
                         }
 }
 
-/* Finds the inputs for SIDE weights of a unit, from number k on, in n squares from `square` on. Outside of
- * the image, inputs are zeros. Beyond the last weight, its input is repeated. */
+/* Finds the inputs for the SIDE weights k, k + 1, ... of a unit, in n squares from `square` on. Outside of
+ * the image, inputs are zeros. Beyond the last weight, the last weight's input is repeated. */
 static void reads_find(const Layer *layer, const float *x, uint32_t square, uint32_t n, uint32_t k,
                 uint32_t rows, const float *ret[static SQUARES][SIDE]) {
         const Convolution *c = &layer->convolution;

@@ -24,7 +24,7 @@ enum {
         TAPE_OUTPUTS_MAX = 8,
         TAPE_NETS_MAX = 16,
         TAPE_PASSES_MAX = 32, /* applications of networks */
-        TAPE_WIDE_MAX = 24,   /* nodes that are as wide as an action, for each pass of a network */
+        TAPE_WIDE_MAX = 24,   /* the most nodes for each pass with a column for each number of an action */
 };
 
 /* The columns of the batch, one number for each row. */
@@ -97,7 +97,7 @@ typedef struct TapeNode {
         Node a, b, c;         /* its operands, which are earlier nodes */
         float number, other;  /* constants, rounded for jets too, so that the loss is the same */
         bool moves;           /* it depends on a term or on trained parameters, and so has a gradient */
-        bool late;            /* its gradient gets the row's weight here: tape_term_late() */
+        bool late;            /* the row's weight multiplies its gradient late: tape_term_late() */
         uint32_t pass;        /* NETWORK: its number among the passes */
         const float *numbers; /* CONSTANTS */
         bool again;           /* NETWORK: a later node applies the same trained network again */
@@ -120,7 +120,7 @@ typedef struct TapeShape {
         const Network *networks[TAPE_NETS_MAX];
         /* The passes of each network: n_passes from first_pass on. Networks of one shape may share them. */
         uint32_t first_pass[TAPE_NETS_MAX], n_passes[TAPE_NETS_MAX];
-        uint32_t trained; /* the network for which the gradient is; the parameters of others are fixed */
+        uint32_t trained; /* the index of the network that gets a gradient; all others are fixed */
 } TapeShape;
 
 typedef struct Tape {
@@ -140,8 +140,8 @@ void tape_begin(Tape *tape);
 void tape_begin_with(Tape *tape, const TapeShape *shape);
 Node tape_column(Tape *tape, Column column);
 Node tape_term(Tape *tape, Term term);
-/* As tape_term(), but the row's weight multiplies the gradient when it arrives at the term, and not when it
- * leaves the loss. The two differ only by rounding. A loss reads only one of these two kinds of terms. */
+/* Like tape_term(), but the row's weight multiplies the gradient at the term, and not already at the loss.
+ * The results differ only by rounding. A loss reads either terms of this kind or terms of tape_term(). */
 Node tape_term_late(Tape *tape, Term term);
 
 Node tape_input(Tape *tape, Input input);
@@ -152,7 +152,7 @@ Node tape_network(Tape *tape, uint32_t net, Node input);
 Node tape_output(Tape *tape, Node network, LayerOutput output);
 /* `width` columns of an input, from `first` on. */
 Node tape_input_part(Tape *tape, Input input, uint32_t first, uint32_t width);
-/* Columns with one number each for all rows; `numbers` must stay in place. */
+/* `width` columns of constants: column i has numbers[i] in each row. `numbers` must outlive the tape. */
 Node tape_constants(Tape *tape, const float *numbers, uint32_t width);
 Node tape_spread(Tape *tape, Node x, uint32_t width); /* repeats one column `width` times */
 Node tape_join(Tape *tape, Node a, Node b);           /* the columns of a, then those of b */
@@ -164,7 +164,7 @@ Node tape_total(Tape *tape, Node x); /* one column: the sum over all columns */
 Node tape_shift(Tape *tape, Node x, double by);                  /* x + by */
 Node tape_scale(Tape *tape, Node x, double by);                  /* x * by */
 Node tape_clamp(Tape *tape, Node x, double lowest, double most); /* lowest <= most; both may be infinite */
-/* Within [1 - clip, 1 + clip], for ratios of probabilities. */
+/* Limits a ratio of probabilities to [1 - clip, 1 + clip]. */
 Node tape_clip(Tape *tape, Node ratio, double clip);
 Node tape_abs(Tape *tape, Node x);
 Node tape_exp(Tape *tape, Node x);
@@ -175,14 +175,14 @@ Node tape_half_square(Tape *tape, Node x);    /* x * x / 2 */
 Node tape_huber(Tape *tape, Node x, double bound);
 /* exp(x) - 1 - x. The result is never negative, and is exact for any small x. */
 Node tape_divergence(Tape *tape, Node x);
-/* Like tape_divergence(x), but from tape_exp(x). This is less exact, but needs no second exp(). The gradient
- * arrives at x, not at the exponential. */
+/* Like tape_divergence(x), but its operand is tape_exp(x). This is less exact, but needs no second exp().
+ * The gradient goes to x directly, and skips the exponential. */
 Node tape_divergence_by_exp(Tape *tape, Node exponential);
 Node tape_add(Tape *tape, Node a, Node b);
 Node tape_subtract(Tape *tape, Node a, Node b); /* a - b */
 Node tape_multiply(Tape *tape, Node a, Node b);
 Node tape_min(Tape *tape, Node a, Node b);                      /* if they are equal: b, with its gradient */
-Node tape_max(Tape *tape, Node a, Node b);                      /* the same */
+Node tape_max(Tape *tape, Node a, Node b);                      /* if they are equal: as tape_min() */
 Node tape_exceeds(Tape *tape, Node x, double bound);            /* x > bound: 1 or 0, without gradient */
 Node tape_differs(Tape *tape, Node a, Node b);                  /* a != b: 1 or 0, without gradient */
 Node tape_where(Tape *tape, Node condition, Node yes, Node no); /* condition: 1 or 0 */

@@ -34,7 +34,7 @@ static double learn_once(Bed *bed, uint32_t round, Answer *ret) {
         return now_msec() - start;
 }
 
-/* One thread and two, by turns, so that a busy host slows both down. */
+/* Measures one thread and two threads by turns, so that a busy host slows both down. */
 static void measure(const char *name, const char *sections, const ActordEnvSpec *spec) {
         double learn[THREADS_MOST][ROUNDS], gain[ROUNDS];
         Answer learned[THREADS_MOST] = {};

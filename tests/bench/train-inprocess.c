@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Runs a whole job in one process, without sandbox, meters or wake-ups. So it shows how long acting and
  * learning take alone, and whether the job learns. The last policy plays Evaluation.Episodes= episodes. With
- * EveryRounds= policies before the last play them, too; then each mean and the best mean are printed.
+ * EveryRounds= earlier policies play as many, too; then each mean and the best mean are printed.
  * --observations: FILE gets the observation of each step of training, as floats one after the other.
  * --starts: FILE has states of the environment, as doubles one after the other. After training, an episode
  * of START_STEPS begins in each state. The program counts the episodes that never leave the job's envelope.

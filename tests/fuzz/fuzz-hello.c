@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A fuzzer of the messages of a stranger who has connected. In each message that passes the checks, lengths
- * and texts are within their bounds. */
+/* Fuzzes the checks of the messages that a stranger sends who connects to a cluster job. Each message that
+ * passes the checks must have lengths and texts within their bounds. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

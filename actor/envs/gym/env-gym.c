@@ -55,7 +55,7 @@ static struct {
         uint32_t choices[ACTORD_CHOICES_MAX]; /* of a MultiDiscrete action */
         uint64_t snapshot_bytes;              /* 0: the environment is sticky */
         bool draws;                           /* its steps draw from generators that the process shares */
-        bool remembers;                       /* it remembers something across resets */
+        bool remembers;                       /* a reset does not clear all of its state */
         ParallelTask parallel;
         PyObject *seed_globals, *seed_name;
 } task;

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Replaces the kept reference, since a spec may be asked for more than once. */
+/* Stores a new reference in *place. Drops the one that an earlier call stored: a spec may be asked for more
+ * than once. */
 static void keep(PyObject **place, PyObject *borrowed) {
         Py_INCREF(borrowed);
         Py_XSETREF(*place, borrowed);

@@ -18,7 +18,7 @@ typedef struct ParallelTask {
 } ParallelTask;
 
 typedef struct Parallel {
-        PyObject *world, *state; /* the environment and its bound method */
+        PyObject *world, *state; /* the environment; its method state(), NULL if it has none */
         uint8_t active[ACTORD_AGENTS_MAX];
 } Parallel;
 

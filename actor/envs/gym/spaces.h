@@ -18,7 +18,7 @@ typedef struct GymSpace {
 typedef struct GymAction {
         Py_buffer memory;     /* the next action is written into it */
         PyObject *fresh;      /* returns an array with a copy of `memory` */
-        PyObject *low, *high; /* the bounds of the action's numbers, as bytes of doubles */
+        PyObject *low, *high; /* the bounds of the action's numbers: bytes objects that hold doubles */
 } GymAction;
 
 /* Reads the result of space() in bridge.py. */

@@ -12,7 +12,7 @@
 enum { DRAINAGE_MAX = 128 * 1024 };
 
 typedef struct Drainage {
-        const char *text, *text_end; /* the text, if this project has it; NULL: it is in a package */
+        const char *text, *text_end; /* the network, if actord contains it; NULL: a package has it */
         uint32_t first_hour;         /* the hour in which rain begins; unused if a package has the text */
         uint32_t tide_hours;         /* 0: there is no tide */
         const char *package, *version, *file;

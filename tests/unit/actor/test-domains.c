@@ -225,8 +225,8 @@ static void test_iot_bounds(void) {
         g_assert_cmpfloat(farthest, ==, 200);
 }
 
-/* The mean return of random actions, or of a rule. The rule takes a third of the bandwidth. It computes from
- * the closed form of the BER by how many dB the power must change, and changes it so. */
+/* The mean return of random actions, or of a rule (`ruled`). The rule takes a third of the bandwidth. From
+ * the closed form of the bit error rate it computes by how many dB to change the power. */
 static double iot_return(bool ruled) {
         g_autoptr(Env) env = env_new("iot5g-continuous");
         const float *o = env_observation(env);

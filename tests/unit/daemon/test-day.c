@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* When a day ends, also where clocks go forward or back at midnight. */
+/* Tests when a day ends, also where clocks go forward or back at midnight. */
 #include <glib.h>
 #include <stdlib.h>
 #include <time.h>

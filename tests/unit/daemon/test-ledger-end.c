@@ -43,7 +43,7 @@ static void append_end(Ledger *ledger, uint64_t job, uint64_t nano) {
         assert_ok(ledger_end_append(ledger, &end));
 }
 
-/* A job that gave up its place twice still says so after its end. */
+/* The row of an ended job keeps how often the job went back to the queue (n_preempted). */
 static void test_row(void) {
         LedgerJob row;
         Ledger *ledger;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's end of the invoker's socket, with an invoker that is this test: honest, silent, broken,
- * gone. */
+/* The daemon's end of the invoker's socket. The test plays the invoker: an honest one, a silent one, one
+ * that sends nonsense, and one that is gone. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
@@ -138,7 +138,7 @@ static void test_reading(Fixture *f, const void *userdata) {
         g_assert_cmpint(plan_link_next(f->link, &record), ==, 0); /* no spool yet */
         say_hello(f);
         g_assert_cmpuint(f->n_hellos, ==, 1);
-        g_assert_cmpuint(f->n_written, ==, 1); /* on_written() ran for the records from before this Hello */
+        g_assert_cmpuint(f->n_written, ==, 1); /* on_written() ran for records older than the Hello */
         g_assert_cmpint(f->peer.pid, ==, getpid());
 
         for (uint64_t seq = 1; seq <= 3 * N_RECORDS; seq++) {
@@ -149,7 +149,7 @@ static void test_reading(Fixture *f, const void *userdata) {
         }
         g_assert_cmpuint(plan_link_position(f->link), ==, 3 * N_RECORDS);
 
-        /* A daemon that was away reads on behind the last record in its ledger. */
+        /* A restarted daemon continues after the last record in its ledger. */
         plan_link_seek(f->link, 3 * N_RECORDS - 2);
         g_assert_cmpint(plan_link_next(f->link, &record), ==, 1);
         g_assert_cmpuint(record.seq, ==, 3 * N_RECORDS - 1);
@@ -309,7 +309,8 @@ static unsigned count_descriptors(void) {
         return n;
 }
 
-/* The room for one descriptor is, by alignment, room for two. */
+/* A message with two descriptors where one is expected. The daemon's buffer for one has room for two, since
+ * it is aligned; the second must be closed, too. */
 static void test_surplus_descriptors(Fixture *f, const void *userdata) {
         const Written written = { .abi = PLAN_ABI, .message = PLAN_MESSAGE_WRITTEN };
         unsigned n_before;

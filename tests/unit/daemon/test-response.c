@@ -14,7 +14,7 @@ static double seen(uint32_t n_actors, Law truth) {
 }
 
 /* Adds stays of eight rounds. Their progress follows the law `truth`, times a random factor that differs
- * from 1 by at most `noise`. It becomes less from round to round, as in a real training. */
+ * from 1 by at most `noise`. The progress becomes less from round to round, as in a real training. */
 static void train(Response *response, Law truth, double noise, GRand *rand) {
         static const uint32_t stays[] = { 1, 16, 2, 32, 1, 16, 2, 8 };
 
@@ -82,8 +82,9 @@ static void test_nothing(void) {
         Response r = {};
         uint32_t before;
 
-        /* The terms are those of daemon/scheduler/response.h. Without rounds, the best b is the b from
-         * theory. The hopeful b is four times that under the law of noise, and twice under the sharp law. */
+        /* daemon/scheduler/response.h explains b, `hopeful` and the laws. Without rounds, the best b is the
+         * b from theory. The hopeful b is four times that under the law of noise, twice under the sharp
+         * law. */
         response_fit(&r, (Law){ .b = 3 }, &best, &hopeful);
         g_assert_cmpfloat(best, ==, 3);
         g_assert_cmpfloat(hopeful, ==, 12);
@@ -104,7 +105,7 @@ static void test_nothing(void) {
         response_add(&r, 3, 1e300);
         response_fit(&r, (Law){ .b = 3 }, &best, &hopeful);
         g_assert_true(best >= 0.125 && isfinite(hopeful));
-        /* The ratio of two stays has a limit. */
+        /* The ratio of two stays' progress is cut at 1000. */
         g_assert_cmpfloat(response_change(&r, false, &before), ==, 1000);
         g_assert_cmpfloat(response_change(&r, true, &before), ==, 1000);
 
@@ -118,8 +119,8 @@ static void test_nothing(void) {
         g_assert_cmpuint(response_rounds(&r), ==, 50);
 }
 
-/* A stay without progress says nothing about the effect of its number of actors, whether it is the stay
- * before a change or the one after. */
+/* A stay (successive rounds with one number of actors) without progress says nothing about the effect of
+ * that number, whether it is the stay before a change of the number or the one after. */
 static void test_zero(void) {
         for (uint32_t i = 0; i < 4; i++) {
                 Law theory = { .b = 3, .sharp = i & 1 };

@@ -89,7 +89,7 @@ static void test_limits(void) {
         g_assert_cmpuint(decide(&plain, 1000), ==, 8);
         g_assert_cmpuint(decide(&cut, 0), ==, 3);
         g_assert_cmpuint(decide(&raised, 0), ==, 4);
-        g_assert_cmpuint(decide(&nonsense, 0), ==, 3); /* segments exist for no more than MaxActors= */
+        g_assert_cmpuint(decide(&nonsense, 0), ==, 3); /* MaxActors= wins: there is memory for 3 actors */
 }
 
 static void test_state(void) {
@@ -250,7 +250,7 @@ static void test_adapt(void) {
         g_assert_cmpuint(n[3], ==, 4);   /* mean -175: 32 * 25 / 200 */
         g_assert_cmpuint(n[4], ==, 8);   /* mean -150 */
         g_assert_cmpuint(n[6], ==, 11);  /* mean of five -130: 11.2 */
-        g_assert_cmpuint(n[7], ==, 16);  /* the newest five returns, without the -200: mean -100 */
+        g_assert_cmpuint(n[7], ==, 16);  /* mean of the newest five, without -200: -100 */
         g_assert_cmpuint(n[12], ==, 32); /* the target */
 
         /* In a job that evaluates, returns of rollouts are not mixed with those of evaluations. */
@@ -278,8 +278,8 @@ static void test_nitro(void) {
 
         g_assert_cmpuint(n[0], ==, 8);
         g_assert_cmpuint(n[1], ==, 8);  /* one value */
-        g_assert_cmpuint(n[2], ==, 56); /* the lowest, round 3: 64 * 0.96^3 = 56.6 */
-        g_assert_cmpuint(n[3], ==, 8);  /* the highest */
+        g_assert_cmpuint(n[2], ==, 56); /* the lowest ratio; in round 3: 64 * 0.96^3 = 56.6 */
+        g_assert_cmpuint(n[3], ==, 8);  /* the highest ratio */
         g_assert_cmpuint(n[4], ==, 8);  /* no negative curvature */
         g_assert_cmpuint(n[5], ==, 37); /* (3 - 1.5) / (3 - 1) = 0.75; 64 * 0.75 * 0.96^6 = 37.6 */
         g_assert_cmpuint(n[6], ==, 36); /* infinity did not enter the window: 64 * 0.75 * 0.96^7 = 36.07 */

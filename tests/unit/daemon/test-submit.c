@@ -59,7 +59,7 @@ static void set_up(Fixture *f, const void *userdata) {
         g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), ==, 0);
         (void) posix_spawn_file_actions_init(&actions);
         (void) posix_spawn_file_actions_adddup2(&actions, pair[1], 3);
-        /* Jobs that are accepted cannot start here, and the daemon says so: not our subject. */
+        /* Jobs that are accepted cannot start here. The daemon's messages about that are dropped. */
         (void) posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
         g_assert_cmpint(posix_spawn(&f->pid, program, &actions, NULL, argv, environ), ==, 0);
         (void) posix_spawn_file_actions_destroy(&actions);
@@ -278,7 +278,7 @@ static void test_files(Fixture *f, const void *userdata) {
 }
 
 /* The directory of a virtual environment or of a model. Only jobs with Python= or with a user's model accept
- * one, and they demand it. It stays the caller's. */
+ * one, and they demand it. It is not copied: the job uses the caller's own directory. */
 static void test_directories(Fixture *f, const void *userdata) {
         static const struct {
                 const char *environment, *python, *path, *error;

@@ -82,7 +82,7 @@ typedef struct Given {
         double temperature;
         double q_weight, lambda; /* of TD3+BC; 0: another algorithm */
         double eta;              /* of policies that make actions from noise */
-        bool online;             /* the policy's loss has only the critics' term */
+        bool online;             /* no Dataset=: the policy's loss is the critics' term alone */
 } Given;
 
 static const Batch *batch_of(const Given *g) {
@@ -160,7 +160,7 @@ static void denoised_of(const Network *network, const double *parameters, const 
                 ret[k] = (double) m.skip * x[k] + (double) m.out * ret[k];
 }
 
-/* Random draws of one row: noise for the distance, noise for each pass, and the index of a noise level. */
+/* A row's random draws: noise for the two *_distance() functions, noise for each pass, and a noise level. */
 typedef struct Drawn {
         double distance[ACTIONS], passes[PASSES_MAX][ACTIONS];
         uint32_t boundary;
@@ -452,7 +452,7 @@ static void test_td3_bc(void) {
                         (Given){ .q_weight = 1.5 });
 }
 
-/* StopSteps= is such that the training has a dozen noise levels (boundaries_of()). */
+/* With this StopSteps= the training has a dozen noise levels (boundaries_of()). */
 static void test_consistency(const void *passes) {
         g_autofree char *learner = g_strdup_printf(
                         "Dataset=a.hdf5\nEta=40\nPasses=%s\n[Job]\nStopSteps=20000", (const char *) passes);
@@ -479,7 +479,7 @@ static void test_online(void) {
         check_algorithm("diffusion-ql", "Passes=5\nEta=0.3", 0, (Given){ .eta = 0.3, .online = true });
 }
 
-/* After two steps of the critics (PolicyDelay=2) the policy takes one, and all targets move a quarter. */
+/* After two steps of the critics (PolicyDelay=2) the policy takes one, and targets move by a quarter. */
 static void test_delay(void) {
         Nets before = {}, after = {};
         const Runtime *rt;
@@ -522,7 +522,7 @@ static void test_temperature(void) {
         }
 }
 
-/* A temperature that is too large for a float is not possible: a checkpoint that holds it is refused. */
+/* A checkpoint is refused if its temperature, exp(state[2]), is too large for a float. */
 static void test_temperature_high(void) {
         double *state;
         Bed bed = {};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* PI-FT's iterations on a problem whose optimum is known. Each iteration multiplies the error by the ratio
- * that the theory gives, down to 1e-8. If the weight of the divergences is too small, the iterations come no
- * nearer. */
+ * that the theory gives, down to 1e-8. If the weight of the divergences is too small, the error does not
+ * shrink. */
 #include <glib.h>
 
 #include "tests/unit/linear-quadratic.h"

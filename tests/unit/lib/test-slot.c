@@ -281,7 +281,7 @@ static void test_policy(void) {
         g_assert_cmpuint(l.mean_at, ==, 64);
         g_assert_cmpuint(l.inverse_sd_at, >=, l.mean_at + 44);
         g_assert_cmpuint(l.parameters_at, >=, l.inverse_sd_at + 44);
-        /* Room for the vector that begins at the last number. */
+        /* The forward pass reads a whole vector from the last number on, so there is room for it. */
         g_assert_cmpuint(l.bank_bytes, >=, l.parameters_at + 12345 * 4 + 60);
         g_assert_cmpuint(l.bank_bytes % 4096, ==, 0);
         g_assert_cmpuint(l.segment_bytes, ==, POLICY_BANKS * l.bank_bytes);

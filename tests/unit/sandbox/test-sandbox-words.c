@@ -14,7 +14,7 @@
 #include "sandbox/step.h"
 #include "tests/unit/sandbox-fixture.h"
 
-/* A page of this program's file. */
+/* Lies in a page that is mapped from this program's file. */
 static const char file_page[] = "A job's programs and libraries are mapped by other jobs, too.";
 
 static long futex_at(void *word, int command, void *other) {
