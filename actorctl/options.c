@@ -15,7 +15,7 @@ typedef enum OptionKind {
         OPTION_TEXT,    /* keeps a copy */
         OPTION_NUMBER,  /* a whole number from 1 to `highest` */
         OPTION_SETTING, /* short for --set */
-        OPTION_OWN,     /* the row's take() reads and stores the value */
+        OPTION_OWN,     /* take() reads and stores the value */
 } OptionKind;
 
 typedef struct OptionRow {
@@ -28,7 +28,8 @@ typedef struct OptionRow {
         size_t at; /* the offset of its member in Options */
         uint64_t highest;
         const char *setting; /* "Section.Key=" */
-        /* OPTION_TEXT: checks the value; NULL: any value is accepted. false, with a message: it is wrong. */
+        /* OPTION_TEXT: checks the value (NULL: any value is accepted); OPTION_OWN: reads and stores it.
+         * false, after a message: the value is wrong. */
         bool (*take)(Options *options, const char *value);
 } OptionRow;
 

@@ -79,7 +79,7 @@ const char *hello_check(const Hello *hello, const uint8_t token[TOKEN_BYTES]);
 bool hello_is_ours(const Hello *hello);
 /* Whether the content of a credential belongs to this hello. */
 bool sealed_check(const void *content, size_t n, const Hello *hello);
-/* Whether a node may take memory for the lengths in this message. */
+/* Whether the message has this ABI, and lengths for which the node may allocate memory. */
 bool work_check(const Work *work);
 /* Cleans and terminates the texts that a node sent about itself. False: its facts are impossible. */
 bool node_facts_check(NodeFacts *facts);

@@ -17,6 +17,6 @@ typedef struct PluginFacts {
 int plugin_measure(int fd, PluginFacts *ret);
 /* Sends exactly facts->n_bytes. -ENODATA: the file has become shorter. */
 int plugin_send(const Tls *tls, int fd, const PluginFacts *facts, uint64_t deadline_nsec);
-/* Receives the file into sealed memory, *ret_fd. -EBADMSG: the length is impossible; -ESTALE: these are not
- * the bytes of the digest; another negative errno: the bytes did not come. */
+/* Receives the file into sealed memory, *ret_fd. -EBADMSG: the length is impossible; -ESTALE: the bytes have
+ * another digest; another negative errno: the bytes did not come. */
 int plugin_receive(const Tls *tls, const PluginFacts *facts, uint64_t deadline_nsec, int *ret_fd);

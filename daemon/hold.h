@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whether a queued job may run under its user's quota, now or ever, and a sentence why not. Pure. */
+/* Decides whether a job may run under its user's quota now, or at any time, and says why not. Pure. */
 #pragma once
 
 #include <stddef.h>

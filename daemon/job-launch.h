@@ -9,5 +9,6 @@
  * daemon. */
 void job_socket_name(const Job *job, char ret[32]);
 /* Prepares the request. checkpoint_fd: from job_checkpoint_choose(). *ret_what: on failure, the thing that
- * the job lacks, such as "its directory". The request takes the descriptors, even on failure. */
+ * the job lacks, such as "its directory". The request becomes the owner of the descriptors, even on
+ * failure. */
 int job_launch_prepare(Job *job, int checkpoint_fd, LaunchRequest *request, const char **ret_what);

@@ -168,7 +168,7 @@ typedef struct Record {
         /* the actor (in WORKER and POOL the container); MaxActors and above: it evaluates; UINT32_MAX: the
          * learner. ROUND: the actor whose rollout the round learned from; UINT32_MAX: all actors */
         uint32_t kind, actor;
-        uint64_t ordinal;                       /* of the actor's invocations; of the learner's updates */
+        uint64_t ordinal;                       /* of the actor's invocation, or of the learner's update */
         uint32_t attempt;                       /* > 0: a retry */
         uint32_t cold;                          /* the container was started for this invocation */
         uint32_t wasted;                        /* its result was thrown away */

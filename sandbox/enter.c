@@ -105,8 +105,9 @@ static int step_root(const Sandbox *sandbox, const SandboxEntry *entry) {
         return chdir("/") < 0 ? -errno : 0;
 }
 
-/* Limits of descriptors. An actor has stderr and the eventfd that wakes the invoker; a plugin opens
- * libraries and models; the learner maps a segment for each actor. */
+/* FILES: limits of descriptors. An actor has stderr and the eventfd that wakes the invoker; a plugin opens
+ * libraries and models; the learner maps a segment for each actor. TASKS_LEARNER: how many tasks it may have
+ * beside its threads. */
 enum { FILES_ACTOR = 16, FILES_LIBRARIES = 64, FILES_LEARNER = 64, TASKS_LEARNER = 8 };
 
 #define SPARE_BYTES (256ull << 20) /* address space for the program, its libraries and its stacks */

@@ -375,7 +375,8 @@ static uint64_t digest(uint64_t hash, const Stage *stage) {
         return hash;
 }
 
-/* Runs an instance alone, and then again while another instance steps in between. */
+/* Runs an instance alone, and then runs the same steps again while another instance steps in between. Both
+ * runs must give the same results. */
 static int check_determinism(Point *p, Stage s[2]) {
         static uint64_t alone[N_STEPS];
         uint64_t hash = 0;

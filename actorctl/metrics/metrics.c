@@ -197,7 +197,7 @@ static void write_rounds(Metrics *metrics, Connection *connection, const char *p
                 pass_round(&metrics->before, rounds, i);
 }
 
-/* Checks answers of the daemon: in system mode it does not belong to the user. */
+/* Checks an answer of the daemon, which in system mode is not the user's own program. */
 static bool in_order(const Metrics *metrics, const JobRounds *rounds) {
         double before = (double) metrics->round;
 

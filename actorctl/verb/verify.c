@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* verify: checks a job file by starting its job, as far as the spec of its environment. */
+/* verify: checks a job file by starting its job, until the environment has told its spec. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -50,7 +50,8 @@ static TensorRow *tensor_add(TensorList *list, const char *name, const char *dty
         return row;
 }
 
-/* Adds a tensor whose name has the policy's network as its prefix, such as a counter of Adam. */
+/* Adds a tensor that belongs to the policy's network, such as a moment of Adam; the format decides its
+ * name. */
 static void policy_tensor_add(
                 TensorList *list, const char *name, const char *dtype, void *data, uint64_t n) {
         char whole[TENSOR_NAME_MAX];

@@ -24,7 +24,7 @@ enum {
         TAPE_OUTPUTS_MAX = 8,
         TAPE_NETS_MAX = 16,
         TAPE_PASSES_MAX = 32, /* applications of networks */
-        TAPE_WIDE_MAX = 24,   /* the most nodes for each pass with a column for each number of an action */
+        TAPE_WIDE_MAX = 24,   /* for each pass, the most nodes that have as many columns as an action */
 };
 
 /* The columns of the batch, one number for each row. */

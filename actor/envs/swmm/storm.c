@@ -77,7 +77,7 @@ size_t storm_write(const Storm *storm, uint32_t first_hour, uint32_t tide_hours,
         for (uint32_t h = 0; h < STORM_HOURS; h++)
                 n += (size_t) snprintf(ret_text + n, n_text - n, "rain %u:00 %.17g\n", first_hour + h,
                                 storm->rain[h]);
-        /* Between two entries SWMM interpolates. */
+        /* The tide has an entry for each quarter of an hour: SWMM interpolates between entries. */
         for (uint32_t i = 0; tide_hours > 0 && i <= 4 * tide_hours; i++)
                 n += (size_t) snprintf(ret_text + n, n_text - n, "tide %u:%02u %.17g\n", i / 4, i % 4 * 15,
                                 storm_tide(storm, i / 4.0));

@@ -179,7 +179,7 @@ static void test_hydrozoa(void) {
         settings.scheduler.kind = SCHEDULER_HYDROZOA;
         run_blind(&settings, 200, n);
         g_assert_cmpuint(n[0], ==, 3);
-        g_assert_cmpuint(n[9], ==, 3); /* the first ten rounds */
+        g_assert_cmpuint(n[9], ==, 3); /* rounds 1 to 10 are alike */
         g_assert_cmpuint(n[10], ==, 6);
         g_assert_cmpuint(n[20], ==, 12);
         g_assert_cmpuint(n[30], ==, 20);
@@ -262,7 +262,7 @@ static void test_adapt(void) {
 
         settings.target_return = -100;
         run(&settings, statistics, 2, n);
-        g_assert_cmpuint(n[1], ==, 32); /* it began there */
+        g_assert_cmpuint(n[1], ==, 32); /* the first return is the target */
 }
 
 static void test_nitro(void) {
@@ -277,7 +277,7 @@ static void test_nitro(void) {
         run(&settings, statistics, G_N_ELEMENTS(n), n);
 
         g_assert_cmpuint(n[0], ==, 8);
-        g_assert_cmpuint(n[1], ==, 8);  /* one value */
+        g_assert_cmpuint(n[1], ==, 8);  /* only one ratio is known */
         g_assert_cmpuint(n[2], ==, 56); /* the lowest ratio; in round 3: 64 * 0.96^3 = 56.6 */
         g_assert_cmpuint(n[3], ==, 8);  /* the highest ratio */
         g_assert_cmpuint(n[4], ==, 8);  /* no negative curvature */
@@ -306,6 +306,7 @@ static void test_nitro_code(void) {
         settings.scheduler.kind = SCHEDULER_NITRO_CODE;
         run(&settings, statistics, G_N_ELEMENTS(n), n);
 
+        /* daemon/scheduler/nitro-code.c explains scores and the floor. */
         g_assert_cmpuint(n[0], ==, 16);
         g_assert_cmpuint(n[1], ==, 64); /* the first score is 1 */
         g_assert_cmpuint(n[2], ==, 54); /* 0.9216 is the lowest of 1.92 2 0.9216: the floor, 64 * 0.96^4 */

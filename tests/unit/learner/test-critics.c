@@ -193,8 +193,8 @@ static void noise_of(const Network *network, const double *parameters, const flo
         outputs_of(network, parameters, observation, beside, ACTIONS + TIME_EMBEDDING, OUTPUT_ACTION, ret);
 }
 
-/* The action that the passes of a diffusion make from noise. If `other` is not NULL, returns the divergence
- * of these passes from those of the parameters `other`. */
+/* Computes x, the action that the passes of a diffusion make from noise. If `other` is not NULL, returns the
+ * divergence of these passes from the passes of a network with the parameters `other`. */
 static double diffused_of(const Given *g, const double *parameters, const double *other,
                 const float *observation, const Drawn *drawn, double x[ACTIONS]) {
         const Network *network = &g->bed->page.network;

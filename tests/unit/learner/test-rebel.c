@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* REBEL's regression. If the data has every pair of actions, the policy becomes the one that the paper
+/* Tests REBEL's regression. If the data has every pair of actions, the policy becomes the one that the paper
  * derives. The gradient equals finite differences of the loss, which is written here a second time. */
 #include "tests/unit/gradient-reference.h"
 
