@@ -13,7 +13,7 @@ typedef struct NamedCheckpoint {
         char *name, *text; /* name: for messages; text: the settings with which it was made, as a job file */
         int fd;
         Checkpoint checkpoint;  /* the content of fd, which is whole and has a known format */
-        Connection *connection; /* to the daemon that has the job; NULL: it is a run, or a file */
+        Connection *connection; /* to the job's daemon; NULL: the checkpoint is of a run, or a file */
 } NamedCheckpoint;
 #define NAMED_CHECKPOINT_NONE ((NamedCheckpoint){ .fd = -EBADF })
 

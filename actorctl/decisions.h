@@ -10,8 +10,8 @@
 int decisions_of_job(Connection *connection, const char *path, GArray **ret_counts);
 int decisions_of_file(const char *file, GArray **ret_counts);
 
-/* The mean over n_rounds rounds. The last number also counts for all later rounds. NaN: there is no
- * number. */
+/* The mean number of actors over the first n_rounds rounds. Rounds beyond the list have its last number.
+ * NaN: the list is empty. */
 double decisions_mean(const GArray *counts, uint64_t n_rounds);
 
 /* Writes the file that decisions_of_file() reads. 0; or a negative errno, with a message. */

@@ -76,7 +76,7 @@ ExitStatus job_file_open_dataset(const JobFile *job_file, int *ret);
  * permuted:JOB these are the decisions (JOB is a job's number or a file). For minions:NAME it is the network
  * (NAME is a name or a file). Other policies need no data. STATUS_OK; or another status, with a message. */
 ExitStatus job_file_add_data(JobFile *job_file, const Options *options);
-/* Adds only the data that is in files, and not data that a daemon holds. */
+/* Like job_file_add_data(), but adds only data from files, and nothing that a daemon must send. */
 ExitStatus job_file_add_file(JobFile *job_file);
 
 /* An environment of Gymnasium renders only if it is made with a render_mode. Adds render_mode=rgb_array to

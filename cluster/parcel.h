@@ -13,7 +13,7 @@
 enum { PARCEL_DIGEST_TEXT = 65, PARCEL_FOLDER_BYTES = 64 };
 
 typedef struct Parcel {
-        bool wanted;                     /* nodes do not see the folder */
+        bool wanted;                     /* nodes do not see the folder of actord's programs */
         int fd;                          /* of the archive; -EBADF: there is none yet */
         char digest[PARCEL_DIGEST_TEXT]; /* SHA-256; "": it is not complete yet */
         Command packing, sending;

@@ -82,8 +82,8 @@ typedef struct BillCall {
         PriceSheet *sheet, *servers;
         char *name;           /* GetFleets: the name of the one sheet; "": all sheets */
         JobSettings settings; /* the settings by which the records are billed */
-        Usage usage;          /* GetBillUnder */
-        Beside beside;        /* GetBeside, GetFleets */
+        Usage usage;          /* for GetBillUnder */
+        Beside beside;        /* for GetBeside and GetFleets */
 } BillCall;
 
 static const PriceSheet *call_sheet(const BillCall *call) {
@@ -121,7 +121,7 @@ static void call_add_usage(const Record *record, void *userdata) {
         usage_add(&call->usage, call_sheet(call), &call->settings, record);
 }
 
-/* Adds a record to the Beside of the call. */
+/* Adds a record to the comparison that the call asks for. */
 static void call_add_beside(const Record *record, void *userdata) {
         BillCall *call = userdata;
 

@@ -142,7 +142,7 @@ static uint64_t bytes_of_user(Manager *manager, uint32_t uid) {
 }
 
 /* Takes the directories from the child, which sends them in the order of their kinds: all of them, or none.
- * False: the child sent more than the call brought; those are closed. */
+ * False: the child sent more than the call brought; the surplus is closed. */
 static bool take_directories(Copy *copy, int fds[], size_t n) {
         size_t n_taken = 0;
 

@@ -328,8 +328,8 @@ Manager *manager_free(Manager *manager) {
         return NULL;
 }
 
-/* Makes a Job of a row. If the row cannot be read any more (an older version wrote it), the journal names
- * the job, and it is marked as failed. */
+/* Makes a Job of the row of a job that has not ended. If the row cannot be read any more (an older version
+ * wrote it), the journal names the job, and the job is marked as failed. */
 static void load_job(Manager *manager, uint64_t id) {
         LedgerJob row = {};
         Job *job;

@@ -19,7 +19,7 @@ typedef struct NodeSeen {
 typedef struct NodeList {
         uint32_t n_up, n_max, n_lost; /* max: the most that were up at once */
         uint64_t allocated_nsec;      /* of all nodes so far, by the cluster's accounts */
-        NodeUse use;                  /* of all nodes; billing_milli is 0 */
+        NodeUse use;                  /* sums over all nodes; billing_milli is not summed */
         NodeSeen seen[NODE_LIST_MAX];
 } NodeList;
 

@@ -8,8 +8,8 @@
  * ever. */
 bool files_are_over(uint64_t ended_usec, uint64_t now_usec, uint64_t keep_usec);
 
-/* Takes the files away at once, so that no job number leads to them, and removes them in portions later. 0:
- * done, or there are none. The job must have ended. */
+/* Renames the job's directory at once, so that no job number leads to its files, and removes the files in
+ * portions later. 0: done, or there are none. The job must have ended. */
 int files_remove(Manager *manager, uint64_t job, const char *reason);
 
 /* Continues removals that an earlier daemon began. From now on the daemon also looks for files of jobs that

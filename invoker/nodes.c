@@ -239,8 +239,9 @@ bool nodes_have_spare(const Node nodes[], uint32_t n, uint32_t n_wanted) {
         return n_counted > n_wanted || (n_expiring > 0 && n_ready >= n_wanted);
 }
 
-/* Chooses a node that gets no more containers, if there have been more nodes than needed for a while.
- * Otherwise containers are spread over all nodes, and no node would become idle and be given back. */
+/* Chooses a node that gets no more containers, if there have been too many nodes for a while. It becomes
+ * idle and is given back. Without this choice, containers are spread over all nodes, and none becomes
+ * idle. */
 static void close_surplus(Nodes *nodes, const uint32_t used[], uint64_t now) {
         uint32_t closing;
 
@@ -364,7 +365,7 @@ static void news(const Nodes *nodes, Node *node, uint32_t kind, const char *word
         memcpy(ret->words, node->words, sizeof(ret->words));
 }
 
-/* The node takes no containers any more. Its record waits for its last cost. */
+/* From now on the node takes no containers. Its entry stays until its last cost is known. */
 static void leave(Nodes *nodes, Node *node, bool lost, const char *words) {
         node->state = NODE_LEAVING;
         node->left_nsec = clock_boottime();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Measures where the time of rounds goes, for a job with Profile=yes (include/profile.h). While the invoker
- * is awake, it controls the job or reads meters. When it wakes from a sleep, it says for what it has waited.
- * This time is divided in proportion to the times that workers report. So the parts add up to the wall time
- * even if a worker lies. profile.c neither decides nor waits. */
+ * is awake, it controls the job or reads meters. When it wakes from a sleep, it tells profile_wake() for
+ * what it has waited. The time of each kind of sleep is divided in proportion to the times that workers
+ * report. So the parts add up to the wall time even if a worker lies. profile.c neither decides nor
+ * waits. */
 #pragma once
 
 #include <stdbool.h>
@@ -34,7 +35,7 @@ typedef struct Profile {
         ProfileSums closed;  /* up to the end of the last round */
 } Profile;
 
-/* Of which kind the invoker's sleep is while workers carry out an order of this kind. */
+/* The kind of the invoker's sleep while workers carry out an order of this kind. */
 ProfileSleep profile_sleep_of(uint32_t order_kind);
 
 /* These functions do nothing unless profile->on is true. */

@@ -9,7 +9,8 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* A time below this, or below a hundredth of the invocation, is noise from wake-ups. */
+/* A sleep shorter than this, or than a hundredth of the invocation, does not count: it comes from
+ * wake-ups. */
 #define SLEPT_LEAST_NSEC 1000000u
 #define SLEPT_LEAST_PART 100u
 

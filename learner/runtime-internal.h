@@ -19,7 +19,7 @@
 #include "lib/spent.h"
 
 enum {
-        /* the lanes in which a minibatch's shards are added, with any number of threads */
+        /* the most lanes of a gradient (learner/runtime-gradient.c), with any number of threads */
         LANES_MAX = GRADIENT_PARTS,
         /* how many parameters one task updates; fewer are not worth waking a thread */
         PARAMETER_BLOCK = REDUCE_BLOCK,
@@ -47,7 +47,7 @@ typedef struct Bench {
         float *d_input;
 } Bench;
 
-/* The rows of the batch in a shard; the rest of the shard's rows are zeros. */
+/* The rows of the batch that make up a shard. A shard with fewer rows is filled up with zeros. */
 typedef struct Gathered {
         const uint32_t *order; /* NULL: the rows are first, first + 1, ... */
         size_t first;
@@ -63,10 +63,11 @@ typedef struct Work { /* the phase in progress */
         Net chooser; /* chooses the actions whose values are bootstrapped */
         Rows rows;
         Tape tape;
-        /* The tape applies networks. If not, it reads the outputs of one that was applied before. */
+        /* Whether the tape itself applies networks. If not, the trained network is applied first, and the
+         * tape reads its outputs. */
         bool applies;
         bool draws; /* the tape reads normal numbers */
-        bool times; /* the tape reads moments */
+        bool times; /* the tape reads Moments (lib/sampler.h) */
         uint32_t draw;
         uint32_t stride, n_shards, n_lanes;
         uint32_t tasks_per_actor;
@@ -90,7 +91,7 @@ struct Runtime {
         Adam *nets[NETS_MAX];              /* NULL: the algorithm has no such network */
         const Network *networks[NETS_MAX]; /* the shapes of `nets` */
         Network *beside[NETWORKS_MAX];     /* shapes of the networks beside the policy, by row */
-        uint32_t n_boundaries; /* n of sampler_boundary(); moments are drawn between two boundaries */
+        uint32_t n_boundaries; /* noise levels that rows are drawn from now (sampler_boundary()) */
         uint32_t n_input_most; /* the widest input of networks beside the policy */
         TapeShape shape;
         uint32_t tape_columns;
@@ -138,14 +139,14 @@ TapePlace bench_place(const Runtime *runtime, Bench *bench, uint32_t stride);
 /* Draws standard normal numbers for a tape that reads them. Row i of the minibatch has its own random
  * stream. */
 void bench_draw(const Runtime *runtime, Bench *bench, RandomPurpose purpose, const Gathered *g);
-/* Records a loss whose gradient is for this network. */
+/* Runs `loss` to record its operations on the tape. Gradients are then computed for this network. */
 void runtime_record(Runtime *runtime, Net net, Loss loss, const void *arg);
 /* Makes each target a copy of the network that it follows. */
 void runtime_copy_targets(Runtime *runtime);
 
-/* Makes this learner one of several. Each computes some lanes of every gradient, and some of the recomputed
- * rows. Each of the first n_updaters learners adds up and updates some blocks of parameters. memory: laid
- * out as in lib/reduce.h. */
+/* Makes this learner one of several. Each computes some lanes of every gradient
+ * (learner/runtime-gradient.c), and its share of the rows of runtime_recompute(). Each of the first
+ * n_updaters learners adds up and updates some blocks of parameters. memory: laid out as in lib/reduce.h. */
 void runtime_share(Runtime *runtime, const JobPage *page, void *memory, uint32_t learner,
                 uint32_t n_learners, uint32_t n_updaters);
 /* Waits until all learners have called this function. 0; -ETIMEDOUT: one of them has stopped. */

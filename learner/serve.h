@@ -13,8 +13,8 @@
 
 typedef struct Serve Serve;
 
-/* asks_fd: an epoll of the eventfds that actors signal. threads still belong to the caller. 0, -ENOMEM,
- * -E2BIG, -EINVAL. */
+/* asks_fd: an epoll of the eventfds that actors signal. The caller keeps `threads`, and frees them after the
+ * Serve. 0; -ENOMEM; or an error of forward_new(). */
 int serve_new(const JobSettings *settings, const JobPage *page, WorkerPage *worker, void *const *segments,
                 const void *policy, Threads *threads, int asks_fd, Serve **ret);
 Serve *serve_free(Serve *serve);

@@ -186,9 +186,9 @@ static void uniform_sample(const Network *network, ActordRandom *random, float *
                                 actord_random_uniform(random, network->action_low, network->action_high));
 }
 
-/* The amount of noise is a share of the distance from the middle to a bound, as in "Continuous control with
- * deep reinforcement learning" (Lillicrap et al. 2016). The noise has the form of "Addressing Function
- * Approximation Error in Actor-Critic Methods" (Fujimoto et al. 2018). */
+/* Adds normal noise, whose deviation is a share of the distance from the middle to a bound, as in
+ * "Continuous control with deep reinforcement learning" (Lillicrap et al. 2016). The noise has the form of
+ * "Addressing Function Approximation Error in Actor-Critic Methods" (Fujimoto et al. 2018). */
 static void deterministic_sample(const Network *network, const float *parameters, bool deterministic,
                 ActordRandom *random, float *ret_action) {
         double middle = action_middle(network), reach = action_reach(network);

@@ -47,8 +47,8 @@ int company_spec(const JobSettings *settings, const ActordEnvSpec *spec, ActordE
         return 0;
 }
 
-/* Whether an agent took choice k: 1 or 0. k numbers the choices of all numbers of an action: first those of
- * number 0, then those of number 1, and so on. */
+/* Whether an agent took choice k: 1 or 0. k counts through the choices of all elements of an action: first
+ * those of element 0, then those of element 1, and so on. */
 static double took(const ActordEnvSpec *spec, const int32_t *action, uint64_t k) {
         uint64_t number = 0;
 

@@ -45,8 +45,8 @@ bool regulation_contracts(const JobSettings *settings, double alpha);
 /* The smallest alpha for which regulation_contracts() is true, to 1e-6, or infinity. P must be positive
  * definite. */
 double regulation_least_alpha(const JobSettings *settings);
-/* The largest value of number i of a state inside the envelope: the root of (P^-1)_ii. P must be positive
- * definite. */
+/* The largest value of element i of a state s inside the envelope s' P s <= 1: the root of (P^-1)_ii. P must
+ * be positive definite. */
 double regulation_reach(const JobSettings *settings, uint32_t i);
 
 /* The spec with two more metrics of episodes, "violations" and "outside", and rewards of any size. 0;

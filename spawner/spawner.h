@@ -107,10 +107,10 @@ int own_cgroup_make(
                 const Launch *launch, const Child *child, gid_t group, Cgroup *ret); /* 0: none available */
 void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup);
 bool run_is_over(const Launch *launch); /* the daemon of a run is dead, and no other comes back for it */
-/* The cgroup of a life is inside the job's cgroup: a slice, or a cgroup that the spawner made. The job's
- * cgroup keeps its count when the life's cgroup is gone. *ret_nsec: this count. The life's cgroup is
- * emptied, by force if necessary. The job's cgroup stays for the job's next life and for repeated requests,
- * until it is removed. -ENOENT: the job has no cgroup. */
+/* The cgroup of a life is inside the job's cgroup. The job's cgroup is a slice of systemd (scope_) or made
+ * by the spawner (own_cgroup_), and its count of CPU time stays when the life's cgroup is gone. _settle()
+ * empties the life's cgroup, by force if necessary, and sets *ret_nsec to the count. The job's cgroup stays,
+ * for the next life and for repeated requests, until _clear(). -ENOENT: the job has no cgroup. */
 int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer);
 int own_cgroup_settle(const Launch *launch, uint64_t *ret_nsec);
 int scope_clear(const Launch *launch, LaunchAnswer *answer);
@@ -123,7 +123,8 @@ int cgroup_mount(char ret[256]); /* finds where the unified hierarchy is mounted
 /* reads cgroup.procs, since this program may not read another user's /proc/PID */
 bool cgroup_holds(int fd, pid_t pid);
 int cgroup_delegate(int fd, gid_t group);
-int cgroup_give(int fd, const char *name, gid_t group); /* one file of the cgroup, for writing */
+/* gives the group one file of the cgroup, for writing */
+int cgroup_give(int fd, const char *name, gid_t group);
 int cgroup_usage(int fd, uint64_t *ret_nsec);
 int cgroup_weight(int fd, uint64_t *ret); /* -EOPNOTSUPP: no cpu controller */
 int cgroup_empty(int fd); /* kills the processes that are still in it; -ETIMEDOUT: one does not end */

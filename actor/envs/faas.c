@@ -84,7 +84,7 @@ typedef struct Cluster {
 typedef struct Account {
         double n_waits; /* steps of agents in which requests were served */
         double violations, dropped;
-        double last[N_FUNCTIONS_MAX]; /* like Cluster.last, which is agent 0's, for the other agents */
+        double last[N_FUNCTIONS_MAX]; /* like Cluster.last of agent 0, for the other agents */
         Wait waits[N_FUNCTIONS_MAX * HORIZON];
 } Account;
 

@@ -34,7 +34,8 @@ _Noreturn void trial_main(const Trial *trial);
 /* Writes one record and its body in two parts. Ends the process if the reader has closed the pipe. */
 void trial_say(uint32_t kind, const void *head, size_t n_head, const void *body, size_t n_body);
 
-/* Learns and checks the spec. If it cannot be used, sets page->fault and detail and returns false. */
+/* Asks the environment for its spec, and checks it. If the spec cannot be used, sets page->fault and detail
+ * and returns false. */
 bool trial_learn_spec(const Trial *trial, const ActordEnv *env, TrialSpec *ret);
 
 /* Writes a negative errno, from the environment or for lack of memory, into the page as the fault. Does

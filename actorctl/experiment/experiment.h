@@ -77,7 +77,7 @@ typedef struct Cell {
         char *currency;         /* of its price sheet; NULL: only the daemon knows that */
         char *scheduler;        /* the name in Policy=minions:NAME; NULL: another policy */
         bool evaluates, budgeted; /* whether it has evaluations, and a Budget= of its own */
-        uint64_t cap_nano;        /* its share of the sweep's Budget=; 0: no limit */
+        uint64_t cap_nano;        /* its limit, out of the sweep's Budget=; 0: none */
         struct Cell *after;       /* the cell whose decisions this cell repeats; NULL: none */
         CellState state;
         char *fault;      /* of CELL_FAILED */
@@ -120,7 +120,7 @@ int metric_sense(Metric metric);
 const double *series_column(const Series *series, const char *name);
 /* Adds a column of NaNs and returns it. */
 double *series_add(Series *series, const char *name);
-/* Adds columns that follow from others: cost_training, the full total without evaluations. */
+/* Adds the column cost_training: the full total without evaluations. */
 void series_complete(Series *series);
 
 /* file.c: parses an experiment and reads its job file. STATUS_OK; or another status, with a message. */

@@ -19,7 +19,7 @@ static inline size_t canvas_bytes(const Canvas *canvas) {
 /* A canvas with the view's proportions and always about the same number of pixels. */
 Canvas *canvas_new(const ActordView *view);
 /* A canvas for a frame. A small frame is enlarged by a whole factor, so that people can see it, but not
- * beyond the size of a view. */
+ * beyond the size that canvas_new() gives. */
 Canvas *canvas_new_of(const ActordFrame *frame);
 Canvas *canvas_free(Canvas *canvas);
 

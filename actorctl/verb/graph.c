@@ -99,7 +99,7 @@ static Table *edges_table(const Graph *graph) {
         return table;
 }
 
-/* How many hand-overs of data from one process to another a round has. */
+/* How often data goes from one process to another in a round. */
 static uint64_t hand_overs(const Graph *graph) {
         uint64_t n = 0;
 

@@ -15,5 +15,5 @@ typedef enum BillBy {
 unsigned bill_by_parse(const char *words);
 
 /* Prints a row for each group and currency, and a line with the sums. jobs: ListedJobs; this function sorts
- * them. now_usec: the month of jobs that have not ended follows from it. */
+ * them. A job that has not ended belongs to the month of now_usec. */
 void bill_sums_print(GArray *jobs, unsigned by, uint64_t now_usec, const Options *options);

@@ -73,8 +73,8 @@ double fleet_serverless(const Usage *usage, const PriceSheet *sheet, const JobSe
         return bill.training;
 }
 
-/* The duty cycle above which functions cost more than the fleet. It is computed from the paper total,
- * without start-up, since a fleet that is kept starts only once. */
+/* The duty cycle above which functions cost more than the fleet. It is computed from the paper total, which
+ * is without start-up: a fleet that is kept between jobs starts only once. */
 static double even_at(const Bill *bill, double serverless) {
         return serverless > 0 && bill->paper > 0 ? bill->paper / serverless : NAN;
 }

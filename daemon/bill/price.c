@@ -181,8 +181,8 @@ static void round_add(
         usage->round_start_nano = bill_full_nano(usage, sheet, settings);
 }
 
-/* The cost of a round counts from here. If the job's processes died in this round and were started again,
- * what was used before does not belong to the round. */
+/* The cost of a round counts from this record on. If the job's processes died in this round and were started
+ * again, what they used before does not belong to the round. */
 static void started_add(
                 Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {
         cpu_add(usage, CHARGE_INITIALISATION, record);
@@ -370,7 +370,7 @@ static void bill_by_energy(Bill *bill, const Usage *u, const PriceSheet *s) {
 }
 
 /* Bills functions by their shares of a server: a second costs the share of a second of the server, as in
- * Stellaris. No provider sells an idle share of a server, so idle actors cost nothing. */
+ * Stellaris. An idle actor costs nothing, since no provider sells an idle share of a server. */
 static void bill_by_shares(Bill *bill, const Usage *u, const PriceSheet *s) {
         const double prices[_SHARE_MAX] = {
                 [SHARE_ACTOR] = s->actors_hour / 3600 / s->actors_functions,

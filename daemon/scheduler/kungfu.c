@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Policy=kungfu: the number of actors grows with the gradient's noise scale, as Nitro's authors run KungFu's
  * adaptation (Mai et al., OSDI 2020) for comparison. The noise scale is that of McCandlish et al. (2018).
- * The number is I. It begins at MinActors=. The first measurement is gns1. Whenever a later one, gns, is
- * above it, I becomes int(I gns / gns1), up to MaxActors=; I never falls. The estimate can be negative or
- * infinite, and is then ignored. */
+ * The number begins at MinActors=. When the noise scale is above its first measurement, the number is
+ * multiplied by the ratio of the two, up to MaxActors=, and rounded down; it never falls. The estimate can
+ * be negative or infinite, and is then ignored. */
 #include <math.h>
 #include <string.h>
 

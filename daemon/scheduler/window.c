@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The window of the values that a scheduler has seen, and the score of a value within it. */
+/* The last values that a scheduler has seen (its window), and the score of a value among them. */
 #include "daemon/scheduler/window.h"
 
 #include <assert.h>

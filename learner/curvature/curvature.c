@@ -14,7 +14,7 @@
 #include "lib/rng.h"
 
 #define GRID_MARGIN 0.01  /* the margin around the spectrum in the published code */
-#define FLAT        1e-10 /* if one end is smaller than this share of the other, it is only rounding */
+#define FLAT        1e-10 /* an end of the spectrum below this share of the other end is only rounding */
 
 enum { STREAM_ROWS, STREAM_START };
 

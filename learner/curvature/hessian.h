@@ -18,7 +18,7 @@ enum {
         HESSIAN_LANES_MAX = 16, /* partial sums (lanes) of shards, with any number of threads */
 };
 
-/* A layer's numbers, [shards][n_out][HESSIAN_ROWS] each. */
+/* What a layer computes, [shards][n_out][HESSIAN_ROWS] each. */
 typedef struct HessianLayer {
         double *y;     /* outputs; in the layer of the logits: log-probabilities */
         double *d;     /* gradient of the loss before the activation */
@@ -46,7 +46,7 @@ typedef struct Hessian {
         LossJet *jets;           /* of each row's loss, weighted; 0 for the unused rows of the last shard */
         HessianLayer layers[LAYERS_MAX];
 
-        /* The product in progress */
+        /* For the product that hessian_times() computes: */
         const double *vector;
         double *ret;
         double *lanes; /* [HESSIAN_LANES_MAX][n] */
@@ -71,22 +71,22 @@ typedef struct HessianOf {
         double mean, scale; /* of advantages */
 } HessianOf;
 
-/* Loads the mean of a loss over rows, at these parameters. */
+/* Prepares products with the Hessian of a loss, which is a mean over rows, at these parameters. */
 void hessian_load(Hessian *hessian, const HessianOf *of);
 /* ret [n_wanted] = Hessian times vector. For a parameter that does not affect the loss, the vector is taken
  * as 0, and the product is 0. */
 void hessian_times(Hessian *hessian, const double *vector, double *ret);
 
-/* learner/curvature/hessian-head.c: derivatives between the network's outputs and the terms of a loss. All
- * numbers are of one shard. */
+/* learner/curvature/hessian-head.c: derivatives between the network's outputs and the terms of a loss, for
+ * the rows of one shard. */
 
 /* Computes the terms of the loss (Term) from the network's outputs: those of the actions that were taken,
  * and the value. */
 void head_terms(const Hessian *hessian, uint32_t shard, double ret[_TERM_MAX][HESSIAN_ROWS]);
 /* Computes the gradients of the outputs from hessian->jets, the derivatives of the loss by its terms. */
 void head_gradient(const Hessian *hessian, uint32_t shard);
-/* along_y: how much the outputs change in the direction of a vector. Computes how much their gradients
- * change; both [layers][n_out][HESSIAN_ROWS]. */
+/* Computes how much the gradients of the outputs change in the direction of a vector. along_y: how much the
+ * outputs change in this direction. Both arrays have [layers][n_out][HESSIAN_ROWS]. */
 void head_along(const Hessian *hessian, uint32_t shard, double *const *along_y, double *const *ret_along_d);
 
 /* How many choices an action has, but at least 1, since arrays have this size. */

@@ -247,7 +247,7 @@ KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(double_ti
                 memcpy(c + (size_t) r * p->n, &sums[r], bytes);
 }
 
-/* Copies a block of b, from row k and column j on, with zeros beyond its last column. */
+/* Copies a block of b, from row k and column j on. Columns beyond the last one of b become zeros. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(double_block)(
                 const DoubleProduct *p, uint32_t j, uint32_t k, uint32_t n_k, double ret[][BLOCK_WIDTH]) {
         const double *b = p->b + k * p->b_k + j * p->b_n;

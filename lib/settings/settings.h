@@ -58,7 +58,7 @@ int settings_refuse_repeated(const char *text, const char *file_name, char **ret
 /* Parse a size and a time: "90", "16M", "5min", "2h 30min". -EINVAL: it is not such a quantity; -ERANGE. */
 int settings_parse_bytes(const char *text, uint64_t *ret_bytes);
 int settings_parse_time(const char *text, uint64_t *ret_usec);
-/* "0.05", "0.05USD": an amount above zero. -EINVAL. */
+/* Parses an amount above zero: "0.05", "0.05USD". -EINVAL: it is not such an amount. */
 int settings_parse_money(const char *text, setting_money *ret);
 /* "90", "-1.5e-3". -EINVAL: it is not a number; -ERANGE. */
 int settings_parse_real(const char *text, double lowest, double highest, double *ret);

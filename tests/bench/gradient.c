@@ -19,7 +19,8 @@
 enum { TURNS = 60, SIDE = 384 }; /* turns of about 1 ms: on a busy host some of them are not interrupted */
 
 typedef struct Peaks {
-        double own, sgemm, steps; /* operations in a second */
+        /* floating-point operations in a second: of our kernel, of sgemm, and of gradient steps */
+        double own, sgemm, steps;
 } Peaks;
 
 /* cblas_sgemm(); NULL: there is no such library here */

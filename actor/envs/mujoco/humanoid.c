@@ -29,8 +29,8 @@ static void humanoid_place(const MujocoInstance *m, double ret[MUJOCO_N_PLACE]) 
                 ret[k] /= mass;
 }
 
-/* The weighted sum of the squared external forces on all bodies, between ContactCostMin= and
- * ContactCostMax=. */
+/* The weighted sum of the squared external forces on all bodies, clamped to the range from ContactCostMin=
+ * to ContactCostMax=. */
 static double contact_cost(const MujocoInstance *m) {
         const MujocoOptions *o = &m->options;
         double squares = 0;

@@ -37,7 +37,7 @@ typedef struct Task {
         uint32_t n_options;                  /* how many rows of stormwater.c's table of options it has, from
                                               * the first on */
         float opening;                       /* the initial opening */
-        uint32_t n_published, n_observation; /* without the forecast, and with it */
+        uint32_t n_published, n_observation; /* n_published: without the forecast */
         /* the reward of a step is the one at its end; otherwise the sum over SWMM's steps in it */
         bool reward_at_end;
 

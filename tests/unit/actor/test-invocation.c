@@ -93,8 +93,8 @@ static void test_continuity(void) {
                 uint64_t rows = STEPS * ENVS, at = half * rows;
 
                 actor_job_rollout(&halves, 3);
-                /* The last row of each half is row 0 of the next one. Each half equals its rows of the
-                 * whole. */
+                /* The last row of each half is row 0 of the next half. Each half equals the same rows of the
+                 * long rollout. */
                 g_assert_cmpmem(segment_observation(halves.segments[3], l, 0),
                                 (rows + ENVS) * l->observation_bytes,
                                 segment_observation(whole.segments[3], &whole.page.segment, at),

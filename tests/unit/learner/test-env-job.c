@@ -154,7 +154,7 @@ static void test_steps(void) {
         play_close(&p);
 }
 
-/* A run that reaches its target ends at once, and pays only for its time. */
+/* An episode that reaches its target ends at once. Its last reward is only minus the cost of the time. */
 static void test_target(void) {
         static const ActordOption options[] = { { "Target", "1" }, { "Episodes", "1" } };
         int32_t choice = 1;

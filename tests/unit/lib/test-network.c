@@ -393,7 +393,7 @@ static void test_edited_policy(void) {
         spec.observation.shape[0] = 8;
         g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EBADR);
 
-        /* A product of inputs that the observation does not have is refused. */
+        /* A monomial of a number that the observation does not have is refused. */
         spec.observation.shape[0] = 3;
         g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);
         g_assert_true(network_edit_possible(&network));

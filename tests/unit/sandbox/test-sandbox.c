@@ -322,7 +322,7 @@ static void test_library_forbidden(gconstpointer data) {
         }
 }
 
-/* Expects that the act is refused. 0; -1: this machine gives no user namespaces here. */
+/* Expects that the act is refused. 0; -1: this machine does not let the test make user namespaces. */
 static int expect_refused(Case *c, int (*act)(void), const char *name) {
         int status;
 
