@@ -106,8 +106,8 @@ static int stack_check_first(const Invocation *v, uint32_t e) {
         return memcmp(stack, stack + l->frame_bytes, (l->frames - 1) * l->frame_bytes) == 0 ? 0 : -EPROTO;
 }
 
-/* Copies the stack of the newest step into slot e. It must be the slot's stack before, without the oldest
- * frame but with a new one. */
+/* Copies the stack of the newest step into slot e. -EPROTO: its older frames are not the newer frames of the
+ * stack that slot e had. */
 static int stack_move(const Invocation *v, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
         const uint8_t *shown;

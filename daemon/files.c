@@ -235,7 +235,7 @@ int job_file_add(int directory_fd, const char *key, int fd) {
         to = openat(directory_fd, key, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (to < 0)
                 return -errno;
-        /* A plugin is mapped by actors with other user ids, through a mount of its descriptor. */
+        /* Actors with other user ids must be able to map a plugin, through a mount of its descriptor. */
         if (fchmod(to, 0555) < 0)
                 return -errno;
 

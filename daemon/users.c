@@ -24,7 +24,8 @@
 /* The answer of the process that asks the user database. groups: those of the user for which actord.conf has
  * a section. */
 typedef struct Answer {
-        int32_t error; /* 0: the groups are known (a user whom the database lacks has none); or negative */
+        /* 0: the groups are known (none for a user whom the database lacks); or a negative errno */
+        int32_t error;
         uint32_t n;
         gid_t groups[CONFIG_RULES_MAX];
 } Answer;
@@ -171,8 +172,8 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* Clears failed lookups after a while. If the timer cannot be set, the next request for the user does
- * that. */
+/* Sets a timer to forget failed lookups after a while. If it cannot be set, the next request for the user
+ * forgets them. */
 static void try_later(Users *users) {
         if (!users->retry)
                 (void) timer_start(users->context->event, &users->retry, "users-retry", LOOKUP_RETRY_USEC,

@@ -56,7 +56,7 @@ void evaluate_rest(Invoker *invoker, Container *c) {
                 pool_park(c, invoker->progress.evaluation.started_emulated_nsec);
 }
 
-/* Computes the means of all episodes. */
+/* Computes the means over all episodes of the evaluation. */
 static void summarise(const Invoker *invoker, Statistics *ret) {
         const Evaluation *e = &invoker->progress.evaluation;
         uint64_t n = invoker->place.n_episodes;

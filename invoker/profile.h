@@ -45,7 +45,7 @@ void profile_wake(Profile *profile, ProfileSleep sleep);
 void profile_answered(Profile *profile, ProfileSleep order, uint64_t ordered_nsec, const Spent *spent);
 void profile_round(Profile *profile); /* call it when a round has ended */
 
-/* The time of each part of a round. Pure. */
+/* Divides the time of the rounds in `sums` into parts. Pure. */
 void profile_divide(const ProfileSums *sums, uint64_t ret_nsec[_PROFILE_PART_MAX]);
 /* Writes PROFILE_NAME into a directory. 0, or a negative errno. */
 int profile_write(const Profile *profile, int directory_fd);

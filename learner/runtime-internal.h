@@ -90,7 +90,8 @@ struct Runtime {
 
         Adam *nets[NETS_MAX];              /* NULL: the algorithm has no such network */
         const Network *networks[NETS_MAX]; /* the shapes of `nets` */
-        Network *beside[NETWORKS_MAX];     /* shapes of the networks beside the policy, by row */
+        /* shapes of the networks beside the policy, numbered as in the algorithm's row */
+        Network *beside[NETWORKS_MAX];
         uint32_t n_boundaries; /* noise levels that rows are drawn from now (sampler_boundary()) */
         uint32_t n_input_most; /* the widest input of networks beside the policy */
         TapeShape shape;

@@ -239,7 +239,7 @@ static int runtime_allocate(Runtime *rt) {
                         return r;
         }
 
-        /* lanes that no minibatch fills are never touched */
+        /* Room for the gradient of each lane. The kernel gives memory only to lanes that are used. */
         for (unsigned i = 0; i < LANES_MAX; i++) {
                 rt->gradients[i] = aligned_alloc(64, n * sizeof(float));
                 if (!rt->gradients[i])

@@ -23,8 +23,8 @@ static inline bool pair_begins(const PairWalk *walk) {
         return walk->n_steps == 0;
 }
 
-/* Whether the next step of this partner (0 or 1) belongs to the pair: not after its episode has ended, until
- * the next pair begins. */
+/* Whether the next step of this partner (0 or 1) belongs to the pair. It does not if the partner's episode
+ * has ended and the next pair has not begun. */
 static inline bool pair_has(const PairWalk *walk, unsigned partner) {
         return !walk->over[partner];
 }

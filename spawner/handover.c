@@ -22,7 +22,7 @@
 #include "lib/message.h"
 #include "lib/fd.h"
 
-enum { FD_FLOOR = 64 }; /* above the numbers of InvokerFd */
+enum { FD_FLOOR = 64 }; /* descriptors first move to this number or higher, beyond those of InvokerFd */
 
 #define STACK_BYTES (8u << 20)
 static_assert(INVOKER_FD_MOUNTS + LAUNCH_MOUNTS_MAX <= FD_FLOOR,

@@ -170,8 +170,8 @@ int child_identify(uint32_t level, const Launch *launch) {
         return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? -errno : 0;
 }
 
-/* Starts the anchors. A scope ends with its last process, so a scope that waits for actors needs an anchor.
- * An anchor dies with the job's first process, by the PID namespace or by a signal. */
+/* Starts the anchors, idle processes that keep scopes open: a scope ends with its last process, but has to
+ * wait for actors. An anchor dies with the job's first process, by the PID namespace or by a signal. */
 int anchors_start(uint32_t n) {
         for (uint32_t i = 0; i < n; i++) {
                 pid_t pid = fork();

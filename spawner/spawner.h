@@ -28,7 +28,7 @@
 #define LAUNCHES_USER_MAX 8u
 
 typedef struct Seat {
-        pid_t pid;          /* 0: the seat is free */
+        pid_t pid;          /* of the launch that has this seat; 0: the seat is free */
         uint32_t submitter; /* UINT32_MAX: not known yet */
         uint32_t answered;
 } Seat;
@@ -49,7 +49,7 @@ typedef struct Request {
         Launch launch;
         int fds[LAUNCH_FDS_MAX]; /* in the order of LaunchFd, followed by the mounts */
         size_t n_fds;
-        int cluster_fd; /* the invoker's end of the socket to actord-cluster; -EBADF */
+        int cluster_fd; /* the invoker's end of the socket to actord-cluster; -EBADF: none */
         uid_t peer;     /* the sender */
         uint32_t least; /* the lowest SandboxLevel that is allowed */
 } Request;

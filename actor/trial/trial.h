@@ -18,7 +18,7 @@
 
 typedef struct Trial {
         const ActorContext *context;
-        const JobSettings *settings; /* those of the context */
+        const JobSettings *settings; /* context->settings */
         const TrialRequest *request;
         const double *numbers; /* the numbers that follow the request in its memfd */
         TrialPage *page;       /* the worker's page, for the verdict */

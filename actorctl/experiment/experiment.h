@@ -173,7 +173,7 @@ typedef struct CellSource {
         const Cell *cell;
 } CellSource;
 
-/* Where a cell's overrides are written, for the parser of its job_file. */
+/* The place in the experiment's file of each override of a cell, for messages about the cell's job file. */
 CellSource cell_source(const Experiment *experiment, const Cell *cell);
 
 /* definition.c: the SHA-256 of everything on which a cell's result depends. after: the cell that it

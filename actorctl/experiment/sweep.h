@@ -84,8 +84,8 @@ size_t standings_promoted(const Standing *standings, size_t n, uint64_t room);
  * The trials that start divide the rest in proportion to their estimates, so together they cannot cost more.
  * ret_caps[i]: the share of trial i; 0: it does not start. Returns how many start. */
 size_t sweep_admit(uint64_t left, const uint64_t *estimates, size_t n, uint64_t *ret_caps);
-/* With a budget: how many trials of the first rung start next: 1, 1, 2, 4, … Costs are not known before the
- * first trial is finished. */
+/* How many trials of the first rung start next, if the sweep has a budget: 1, 1, 2, 4, … Costs are not known
+ * before the first trial is finished. n_decided: the trials that do not wait any more. */
 size_t sweep_wave(size_t n_decided);
 
 /* Makes the cells of the first rung; none of them may start yet. Also checks the settings of all trials, the

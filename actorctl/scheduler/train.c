@@ -146,8 +146,8 @@ static void put_start(const Trained *from, MinionsModel *model) {
         model->start_full = from->model.start_full + from->model.cost_full;
 }
 
-/* A request for a scheduler with this name and for this job. It begins with another scheduler or with random
- * numbers. */
+/* A training of a scheduler with this name, for this job. from: the scheduler with which it begins; NULL: it
+ * begins with random numbers. */
 typedef struct Training {
         const Options *options;
         const char *file, *name;

@@ -204,7 +204,7 @@ static void take_settings(const GArray *rows, const Options *options, GKeyFile *
         for (guint i = 0; i < options->sets->len; i++) {
                 const char *set = options->sets->pdata[i], *equals = strchr(set, '=');
                 g_autofree char *name = g_strndup(set, (gsize) (equals - set));
-                char *dot = strchr(name, '.'); /* check_sets() has checked it */
+                char *dot = strchr(name, '.'); /* check_sets() has checked that there is a dot */
 
                 *dot = '\0';
                 g_key_file_set_value(ret, name, dot + 1, equals + 1);

@@ -24,7 +24,7 @@ static ExitStatus write_files(const Options *options, Connection *connection, co
         return metrics_complete(metrics) ? STATUS_OK : STATUS_FAILED;
 }
 
-/* The text for all jobs, or for the named one. */
+/* Makes the OpenMetrics text for all jobs, or for the job that `arguments` names. */
 static ExitStatus make_text(const Options *options, char **arguments, size_t n, GString *text) {
         g_autoptr(Connection) connection = NULL;
         g_autofree char *path = NULL;

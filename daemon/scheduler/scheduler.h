@@ -83,7 +83,7 @@ typedef struct Scheduler {
          * returned count is cut to the job's limits. */
         uint32_t (*count)(const SchedulerView *view, SchedulerState *state);
         /* Whether a job with these settings and data can be scheduled: 0, or -EINVAL with a sentence
-         * (g_free()). NULL: every job without data can. */
+         * (g_free()). NULL: any job without data can be scheduled. */
         int (*check)(const JobSettings *settings, const void *data, size_t n_data, char **ret_message);
 } Scheduler;
 

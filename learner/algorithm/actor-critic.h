@@ -27,7 +27,7 @@ typedef struct ActorCriticTotal { /* over the gradient steps of a round */
         uint64_t n;
 } ActorCriticTotal;
 
-/* The job's ValueWeight= and EntropyWeight=, for a loss that leaves advantages as they are. */
+/* The job's ValueWeight= and EntropyWeight=, for losses that do not scale advantages. */
 ActorCriticWeights actor_critic_weights(Runtime *runtime);
 
 /* Recording */
@@ -36,8 +36,8 @@ Node actor_critic_advantage(Tape *tape, AdvantageScale scale);
  * clipped ("Proximal Policy Optimization Algorithms", Schulman et al. 2017, equation 7). */
 Node actor_critic_surrogate(Tape *tape, Node advantage, Node ratio, double clip);
 Node actor_critic_value_loss(Tape *tape); /* half the squared error of the value */
-/* Records the loss: minus `policy`, plus value_loss and the entropy by their weights. It also records sums
- * of these three terms, for statistics. */
+/* Records the loss: value_loss times its weight, minus `policy`, minus the entropy times its weight. It also
+ * records sums of these three terms, for statistics. */
 void actor_critic_loss(Tape *tape, const ActorCriticWeights *weights, Node policy, Node value_loss);
 
 /* Takes one step of the optimiser with the last gradient. sums: came with that gradient, and are added to

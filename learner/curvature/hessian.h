@@ -80,8 +80,8 @@ void hessian_times(Hessian *hessian, const double *vector, double *ret);
 /* learner/curvature/hessian-head.c: derivatives between the network's outputs and the terms of a loss, for
  * the rows of one shard. */
 
-/* Computes the terms of the loss (Term) from the network's outputs: those of the actions that were taken,
- * and the value. */
+/* Computes the terms of the loss (Term) from the network's outputs: of the action that was taken, its
+ * log-probability and the entropy; and the value. */
 void head_terms(const Hessian *hessian, uint32_t shard, double ret[_TERM_MAX][HESSIAN_ROWS]);
 /* Computes the gradients of the outputs from hessian->jets, the derivatives of the loss by its terms. */
 void head_gradient(const Hessian *hessian, uint32_t shard);

@@ -20,7 +20,7 @@ typedef struct SettingOverride {
 int settings_parse(const char *text, const char *file_name, const SettingOverride *overrides,
                 size_t n_overrides, const char *const *price_sheets, JobSettings *ret, char **ret_message);
 /* Parses a text that was accepted before, perhaps by an earlier version. A key may occur twice: its last
- * value counts. A fraction may become a whole number. */
+ * value counts. A whole number that was written as a fraction is rounded. */
 int settings_parse_stored(const char *text, const char *file_name, const SettingOverride *overrides,
                 size_t n_overrides, JobSettings *ret, char **ret_message);
 
@@ -55,7 +55,8 @@ GPtrArray *settings_repeated(const char *text, bool headers);
 /* 0; -EINVAL with *ret_message, a sentence about the first repeated key. */
 int settings_refuse_repeated(const char *text, const char *file_name, char **ret_message);
 
-/* Parse a size and a time: "90", "16M", "5min", "2h 30min". -EINVAL: it is not such a quantity; -ERANGE. */
+/* Parse a size and a time: "90", "16M", "5min", "2h 30min". -EINVAL: it is not such a quantity; -ERANGE: it
+ * is negative or too large. */
 int settings_parse_bytes(const char *text, uint64_t *ret_bytes);
 int settings_parse_time(const char *text, uint64_t *ret_usec);
 /* Parses an amount above zero: "0.05", "0.05USD". -EINVAL: it is not such an amount. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads any bytes as a trained scheduler. It is refused with a reason, or it decides and its texts can be
- * printed. The length of a file follows from its number of choices, and most of its bytes do not matter,
- * so the input is only the head and the first parameters. The first byte of the input says by how much
- * the file is too long or too short. */
+/* Reads any bytes as a file of a trained scheduler. The reader refuses the file with a reason, or the
+ * scheduler decides and its texts can be printed. The length of a file follows from its number of choices,
+ * and most of its bytes do not matter, so the input is only the head and the first parameters. The first
+ * byte of the input says by how much the file is too long or too short. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

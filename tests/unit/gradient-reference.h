@@ -5,8 +5,8 @@
 
 #include "tests/unit/learner-fixture.h"
 
-/* The index of the input that weight k of a convolution multiplies for output number `square` of a channel;
- * -1: it lies outside of the image, and is 0. */
+/* A convolution computes output number `square` of a channel as a sum over weights. Returns the index of the
+ * input that weight k multiplies there; -1: the place is outside of the image, where inputs are 0. */
 static inline int64_t reference_place(const Convolution *c, uint32_t square, uint32_t k) {
         int64_t y = square / c->out_width * c->stride + k / c->kernel % c->kernel - (int64_t) c->padding;
         int64_t x = square % c->out_width * c->stride + k % c->kernel - (int64_t) c->padding;

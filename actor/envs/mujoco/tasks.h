@@ -22,7 +22,7 @@ extern const ActordEnv ant_v5_env, halfcheetah_v5_env, hopper_v5_env, humanoid_v
 
 #define ENV_INSTANCE MujocoOptions
 
-/* Members of a task: the keys that it takes, and how many of them v4 lacks (all or none, except for the
- * humanoid). */
+/* The keys of a task. MUJOCO_OPTIONS: v4 of the task has them, too; MUJOCO_V5_OPTIONS: v4 has none. The
+ * humanoid's v4 lacks only some. */
 #define MUJOCO_OPTIONS(rows)    .options = (rows), .n_options = sizeof(rows) / sizeof((rows)[0])
 #define MUJOCO_V5_OPTIONS(rows) MUJOCO_OPTIONS(rows), .n_v5_options = sizeof(rows) / sizeof((rows)[0])

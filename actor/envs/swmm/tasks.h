@@ -22,7 +22,7 @@ typedef struct Reading {
 typedef struct View {
         Reading now;
         Storm storm;
-        double hour; /* since the beginning */
+        double hour; /* since the episode began */
         bool last;   /* the episode ends with this reading */
         float openings[N_VALVES_MAX];
         double flood_weight, left_weight;

@@ -14,7 +14,7 @@ static char *source(const char *name) {
         return g_build_filename(g_getenv("ACTORD_SOURCE") ?: ".", name, NULL);
 }
 
-/* The ABI of a model; NULL: the module is not built. */
+/* The environment of a model file; NULL: the module is not built. */
 static const ActordEnv *model_open(const char *directory, const char *file) {
         const ActordEnv *(*of_model)(const JobSettings *settings, int model_fd);
 

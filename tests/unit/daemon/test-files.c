@@ -237,8 +237,8 @@ static void test_checkpoint(Fixture *f, const void *userdata) {
         g_assert_cmpint(fd, >=, 0);
         (void) close(fd);
 
-        /* Refuses a name that leads out of the directory, as a damaged ledger may have it, and a symbolic
-         * link that a job left in place of its checkpoint. */
+        /* Refuses to open a name that leads out of the directory, as a damaged ledger may have it, and a
+         * symbolic link that a job left in place of its checkpoint. */
         strcpy(checkpoint.name, "../../etc/passwd");
         g_assert_cmpint(job_checkpoint_open(f->fd, &checkpoint), ==, -EUCLEAN);
         g_autofree char *link = g_build_filename(f->path, "1", "state", "link", NULL);

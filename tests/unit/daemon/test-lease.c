@@ -96,7 +96,7 @@ static void test_deciding(Fixture *f, const void *text) {
 static void test_budget(Fixture *f, const void *text) {
         Plan plan = lease(f, 0, PLAN_END_NOT);
 
-        /* However much is left, the next round may cost more. */
+        /* The next round may cost more than the money that is left, so the lease is one round. */
         g_assert_cmpuint(plan.through_round, ==, 1);
         f->usage.round_start_nano = 900 * 1000 * 1000;
         plan = lease(f, 40, PLAN_END_NOT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An algorithm that is nothing but one file and its row, with three networks: a policy, an ensemble of two
- * critics, and one that refines an action in two passes. It takes the place of DDPG; what is not in this
- * file follows from the row. */
+/* An algorithm that is nothing but this file and its row (as in lib/algorithm-traits.c). It has three
+ * networks: a policy, an ensemble of two critics, and one that refines an action in two passes. It takes the
+ * place of DDPG. The learner makes everything else from the row. */
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Elementary functions in double precision against the C library's in long double. */
+/* Compares elementary functions in double precision with the C library's in long double. */
 #include <float.h>
 #include <glib.h>
 #include <math.h>

@@ -366,7 +366,7 @@ static void test_edited(void) {
                         ==, -EILSEQ);
 }
 
-/* The policy has three numbers, nine with their products. Its first layer reads only those that
+/* The policy has three inputs, nine with their products. Its first layer reads only those that
  * PolicyLinkEditing= leaves. */
 static void test_edited_policy(void) {
         ActordEnvSpec spec = spec_make(true);

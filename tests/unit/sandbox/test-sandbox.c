@@ -172,7 +172,7 @@ static int act_notify(void) {
                                : REFUSED;
 }
 
-/* Calls that the filter must end: the same list for every level above none. */
+/* Calls for which the filter must end the process, at every level but none. */
 static const struct {
         const char *name;
         int (*act)(void);
@@ -203,7 +203,7 @@ static const struct {
         { "kill-oneself", act_kill_oneself },
 };
 
-/* Calls that the filter must end also for plugins, although these may open files. */
+/* Calls for which the filter must end the process of a plugin, too, although plugins may open files. */
 static const struct {
         const char *name;
         int (*act)(void);
