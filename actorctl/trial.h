@@ -43,7 +43,7 @@ ExitStatus trial_submission(const Options *options, const char *environment, Job
 /* The count of numbers in the whole state. */
 uint32_t trial_state_numbers(const TrialSpec *spec);
 
-/* The words that may follow `env`; `list` takes no environment. */
+/* The verbs that may follow `actorctl env`; env_list() takes no environment. */
 ExitStatus env_check(const Options *options, const char *environment);
 ExitStatus env_bench(const Options *options, const char *environment);
 ExitStatus env_rollout(const Options *options, const char *environment);

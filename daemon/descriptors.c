@@ -14,7 +14,7 @@
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 
-#define NAME_FORMAT "job-%" PRIu64 "-%s" /* after it the key of the directory (lib/directory.h) */
+#define NAME_FORMAT "job-%" PRIu64 "-%s" /* %s: the file word of the directory's kind (lib/directory.h) */
 
 /* Whether a service manager keeps descriptors for this daemon. It does not in run mode: no daemon comes
  * after this one, and the service manager in its environment belongs to another program. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A helper is a child process for work that may hang, or that the daemon must not do itself. It copies a
- * caller's file, asks the host's user database, or is the gate. It talks with the daemon on a channel. */
+ * caller's file, asks the host's user database, or is the gate (daemon/gate.h). It talks with the daemon on
+ * a channel. */
 #pragma once
 
 /* Forks. 1: this is the child, which closes the descriptors that it does not need and never returns; 0: this

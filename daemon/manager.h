@@ -69,7 +69,7 @@ int manager_bus_start(Manager *manager);
 /* Announces the counts of jobs if they have changed since the last time. */
 void manager_emit_counts(Manager *manager);
 
-/* manager-name.c. Asks the bus for the name. The daemon is ready when it has the name. */
+/* manager-name.c. Asks the bus for actord's name. The daemon is ready when it has the name. */
 int manager_name_request(Manager *manager);
 /* Call this when the bus was used: idle time is counted from here. */
 void manager_idle_again(Manager *manager);

@@ -24,7 +24,8 @@
 #define END_NSEC        (10ull * 1000000000u) /* how long an ending job waits for the nodes' last costs */
 #define UNREADY_MAX     3u /* after so many nodes in a row that cannot begin, none is asked for */
 #define METERS_BYTES    (NODES_MAX * sizeof(CarrierMeter))
-#define LEAVE_NSEC      (60ull * 1000000000u) /* how long a job that goes on waits for a node's last cost */
+/* how long to wait for the last cost of a node that has left, while the job goes on */
+#define LEAVE_NSEC (60ull * 1000000000u)
 
 int nodes_init(Nodes *nodes) {
         void *meters;

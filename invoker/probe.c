@@ -80,7 +80,7 @@ int probe_ask(Placement *place, ActordEnvSpec *ret, uint32_t *ret_fault, int32_t
         return r;
 }
 
-/* The field of the spec because of which this job's layout cannot be made. */
+/* The field of the spec that makes a layout for this job impossible. */
 static int field_at_fault(int error) {
         switch (error) {
         case -EOPNOTSUPP: return SPEC_FIELD_VALUES;

@@ -57,8 +57,8 @@ bool spool_is_full(const Spool *spool) {
         return spool->written - spool->acknowledged >= SPOOL_RECORDS;
 }
 
-/* The kernel allocates a page of this memory when the invoker writes it, which is rare: only a full ring
- * makes it hold records. Actors do not inherit the memory. */
+/* Reserves room for n records that do not fit into a full ring. The kernel allocates a page only when the
+ * invoker writes into it, which is rare. Actors do not inherit the memory. */
 int spool_reserve(Spool *spool, uint32_t n) {
         const size_t bytes = n * sizeof(Record);
         void *map;

@@ -240,7 +240,7 @@ static bool round_complete(const Learner *l, uint32_t n_actors) {
         return true;
 }
 
-/* The time that an algorithm spends outside of gradients and steps counts as PROFILE_advantage. */
+/* Runs the algorithm. Its time outside of gradients and optimiser steps counts as PROFILE_advantage. */
 static int algorithm_learn(Learner *l) {
         Spent *spent = l->runtime->spent;
         uint64_t begun_nsec = spent_begin(spent);

@@ -51,7 +51,7 @@ double regulation_reach(const JobSettings *settings, uint32_t i);
 
 /* The spec with two more metrics of episodes, "violations" and "outside", and rewards of any size. 0;
  * -EXDEV: the matrices do not fit the shapes, a space is not a box, there are several agents or a stack of
- * frames, or there is no room for two more metrics, or one has such a name already. */
+ * frames, or the environment's metrics leave no room or already have such a name. */
 enum { REGULATION_METRICS = 2 };
 int regulation_spec(const JobSettings *settings, ActordEnvSpec *spec);
 

@@ -29,7 +29,7 @@
 
 typedef struct Seat {
         pid_t pid;          /* of the launch that has this seat; 0: the seat is free */
-        uint32_t submitter; /* UINT32_MAX: not known yet */
+        uint32_t submitter; /* the user whose job it is; UINT32_MAX: not known yet */
         uint32_t answered;
 } Seat;
 
@@ -83,7 +83,8 @@ int launch_check_terms(const Launch *launch, const Terms *terms, LaunchAnswer *a
 /* Checks the kinds of the descriptors. This asks their file systems, which may never answer. */
 int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer);
 
-/* spawner.c. Receives, launches and answers within LAUNCH_SEC; then it may stay until the job's end. */
+/* spawner.c. Serves one launch: receives, launches and answers within LAUNCH_SEC. Then the process may stay
+ * until the job's end. */
 int spawner_serve(int fd, const Terms *terms);
 
 /* identity.c. ids_are_mapped(): whether these ids exist in our user namespace; in many containers they do

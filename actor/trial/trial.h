@@ -3,7 +3,7 @@
  * try (invoker/trial.c). This actor does not wait for orders, but runs the code of these files:
  *
  *   trial.c     chooses what to try
- *   say.c       writes records for actorctl; learns the spec
+ *   say.c       writes records for actorctl; asks the environment for its spec
  *   stage.c     steps an instance and guards its memory
  *   check.c bench.c rollout.c play.c   try one thing each */
 #pragma once

@@ -196,9 +196,9 @@ double outcome_full(const Outcome *outcome);
 /* Whether the metric is the cost or the time until the target is reached. If a cell never reaches it, the
  * metric has no value. */
 bool metric_is_to_target(Metric metric);
-/* Like outcome_metric(), except for a cell that ended before its target: this returns the cell's effort
- * until its end. The mean of such values is a restricted mean. Without these cells, arms that often miss the
- * target would look too good. */
+/* Like outcome_metric(), except for a cell that ended before its target: this returns the cell's cost or
+ * time until its end. The mean of such values is a restricted mean. Without these cells, arms that often
+ * miss the target would look too good. */
 double outcome_restricted(const Outcome *outcome, Metric metric, double target);
 
 /* run.c: whether there are CPUs for a cell's job, while other jobs use n_busy CPUs. A job that needs more

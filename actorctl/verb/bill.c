@@ -16,9 +16,9 @@
 #include "actorctl/view/table.h"
 #include "lib/cleanup.h"
 
-/* bill: as the job's price sheet gives it or, with --prices=, as that sheet does. own: under --prices=, the
- * bill by the job's own sheet, for comparison; otherwise NULL. beside: estimates for other distributions
- * and for fleets; NULL with --prices=. With --format=, both are NULL. */
+/* bill: by the price sheet of --prices= or, without it, by the job's own. own: with --prices=, the bill by
+ * the job's own sheet, for comparison; otherwise NULL. beside: estimates for other distributions and for
+ * fleets; NULL with --prices=. With --format=, `own` and `beside` are NULL. */
 typedef struct Bills {
         JobStatus job;
         JobBill *bill, *own;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Prints the daemon's estimates within 80 columns. */
+/* Prints what the job would have cost under other distributions and on fleets, within 80 columns. */
 #include "actorctl/view/bill-beside.h"
 
 #include <errno.h>

@@ -31,8 +31,9 @@ static uint64_t round_up(uint64_t nsec, double granularity_msec) {
         return saturate_u64((unsigned __int128) nsec + (g - nsec % g));
 }
 
-/* How much an actor or the learner has for each second that it runs, in thousandths: of a server's function,
- * or of a vCPU, rounded up to VCPUStep=. Its memory is not part of this. */
+/* The share of a CPU that is billed for each second in which an actor or the learner runs, in thousandths of
+ * a vCPU, rounded up to VCPUStep=. With a sheet of servers, 1000: the whole function. Memory is billed
+ * separately. */
 static uint64_t allocation_permille(const PriceSheet *sheet, const JobSettings *settings, bool learner) {
         uint64_t permille, step = (uint64_t) (sheet->vcpu_step * 1000);
 

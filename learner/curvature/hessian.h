@@ -57,7 +57,7 @@ typedef struct Hessian {
         double *memory;
 } Hessian;
 
-/* For at most rows_max rows. 0 or -ENOMEM. */
+/* Makes room for products over at most rows_max rows. 0 or -ENOMEM. */
 int hessian_new(const Network *network, Threads *threads, uint32_t rows_max, Hessian **ret);
 Hessian *hessian_free(Hessian *hessian);
 

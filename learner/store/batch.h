@@ -30,9 +30,10 @@ typedef struct Batch {
         /* K, if an observation is a stack of K frames: a row holds only the newest frame, and earlier rows
          * hold the others. 1: a row holds the whole image. */
         uint32_t frames;
-        uint32_t n_metrics;    /* metrics of an episode */
-        uint32_t come_and_go;  /* `active` exists */
-        uint32_t block_frames; /* rows of `pixels` for a rollout: those of the frames before it come first */
+        uint32_t n_metrics;   /* metrics of an episode */
+        uint32_t come_and_go; /* `active` exists */
+        /* rows of `pixels` for a rollout; the older frames of its first rows come first */
+        uint32_t block_frames;
         size_t n_rows;
 
         float *observations; /* [n_rows][n_observation]: raw, then normalised in place */

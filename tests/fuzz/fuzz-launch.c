@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads any bytes as a launch record. It is refused with a sentence, or it asks for nothing beyond what the
- * terms of its spawner allow. The first byte chooses the sender and the terms. The rest is laid over a
- * record that would be accepted. */
+/* Reads any bytes as a launch record. The spawner's check refuses the record with a sentence, or the record
+ * asks for nothing beyond what the terms of this spawner allow. The first byte chooses the sender and the
+ * terms. The rest is laid over a record that would be accepted. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void check_name(const char *name) {
         g_assert(*name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0);
 }
 
-/* Asserts what mounts.c and handover.c rely on. */
+/* Asserts what mounts.c and handover.c assume of a record that was accepted. */
 static void check_taken(const Launch *launch, const Terms *terms, uid_t uid, size_t n_fds) {
         g_assert_cmpuint(launch->n_mounts, <=, LAUNCH_MOUNTS_MAX);
         g_assert(launch->purpose >= LAUNCH_SETTLE ? n_fds == 0

@@ -24,10 +24,10 @@ int python_expose(void);
  * missing or older than 3.4. */
 void python_prepare_callbacks(void);
 
-/* Starts the interpreter with the packages of a virtual environment. `python` is the environment's name in
- * the job, and `root` its directory here; both empty: the system's packages. `path` and `path_root` are the
- * same for the directory of PythonPath=; both empty: there is none. 0, also if the interpreter runs already;
- * -ENOEXEC after a message. */
+/* Starts the interpreter with the packages of a virtual environment. `python` is the virtual environment's
+ * name in the job, and `root` its directory here; both empty: the system's packages. `path` and `path_root`
+ * are the same for the directory of PythonPath=; both empty: there is none. 0, also if the interpreter runs
+ * already; -ENOEXEC after a message. */
 int python_start(const char *python, const char *root, const char *path, const char *path_root);
 
 /* A function of bridge.py or parallel.py, borrowed. NULL: there is none. */

@@ -181,8 +181,7 @@ static double reference_entry(const Bed *bed, Dual *parameters, uint32_t i, uint
         return sum / n;
 }
 
-/* "Über ein leichtes Verfahren ..." (Jacobi 1846): turns planes until nothing is left beside the
- * diagonal. */
+/* "Über ein leichtes Verfahren ..." (Jacobi 1846): turns planes until the numbers off the diagonal are 0. */
 static void jacobi_extremes(double *m, uint32_t n, double *ret_min, double *ret_max) {
         for (unsigned sweep = 0; sweep < 30; sweep++)
                 for (uint32_t p = 0; p < n; p++)

@@ -112,7 +112,7 @@ static void test_special(void) {
                         isnan(double_tanh(NAN)) && isnan(double_log(-1.0)) && isnan(double_power(NAN, 2)));
 }
 
-/* Powers of bases near 1, as Adam needs them, are within the bound. */
+/* The error of powers of bases near 1, which Adam needs, is within the bound. */
 static void test_power(void) {
         const double bases[] = { 0.9, 0.99, 0.999, 1.0 - 1e-6 };
 

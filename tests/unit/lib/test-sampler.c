@@ -57,7 +57,8 @@ static void test_times(void) {
                 g_assert_cmpfloat(sampler_boundary(150, k), >, sampler_boundary(150, k - 1));
 }
 
-/* beta_i = 1 - alpha_i of Wang et al., a second time; left_of() is the product of the alphas. */
+/* beta_i = 1 - alpha_i of Wang et al., written independently of lib/sampler.c; left_of() is the product of
+ * the alphas. */
 static double beta_of(uint32_t n, uint32_t i) {
         return 1 - exp(-0.1 / n - 4.95 * (2 * i - 1) / (n * n));
 }
