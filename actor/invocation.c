@@ -154,8 +154,8 @@ static int episode_begin(const Invocation *v, Instance *instance, uint64_t row, 
         return 0;
 }
 
-/* Restores the slots of an environment from the last invocation, or begins a new episode. The observations
- * go into the rows of step 0. */
+/* Restores an environment and its slots from the snapshots of the last invocation, or begins a new episode.
+ * The observations go into the rows of step 0. */
 static int slot_begin(const Invocation *v, uint32_t e) {
         const SegmentLayout *l = &v->page->segment;
         uint32_t bank = v->order->snapshot_bank;

@@ -17,6 +17,7 @@ typedef struct NamedCheckpoint {
 } NamedCheckpoint;
 #define NAMED_CHECKPOINT_NONE ((NamedCheckpoint){ .fd = -EBADF })
 
-/* STATUS_OK; or another status, with a message. Call named_checkpoint_done() in both cases. */
+/* Opens the checkpoint that `what` names: of a job, of a run, or a file. STATUS_OK; or another status, with
+ * a message. Call named_checkpoint_done() in both cases. */
 ExitStatus named_checkpoint_open(NamedCheckpoint *checkpoint, const Options *options, const char *what);
 void named_checkpoint_done(NamedCheckpoint *checkpoint);

@@ -36,8 +36,8 @@ static const char *const keys[_COPY_FILE_MAX] = {
         [COPY_DATASET] = BUS_FILE_DATASET,
 };
 
-/* The child's report. The child sends one when it has checked the files, and one when it has copied them. If
- * the check fails, there is no second one. */
+/* The child's report. The child sends a report when it has checked the files, and another when it has copied
+ * them. If the check fails, it sends no second report. */
 typedef struct Outcome {
         int error;      /* 0 or negative */
         uint32_t file;  /* CopyFile */

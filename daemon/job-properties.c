@@ -18,7 +18,7 @@
 
 #define WAITING_MAX 512u
 
-/* Room for the text of a value that the job does not store as a text, until the text is in the message. */
+/* Room for the text of a value that the job does not store as a text, until it is in the D-Bus message. */
 typedef struct Scratch {
         char text[MAX(SETTING_TEXT_MAX, WAITING_MAX)];
         char **words;

@@ -131,8 +131,8 @@ static int open_directories(Manager *manager) {
         int *const fds[] = { &manager->context.jobs_fd, &manager->context.sockets_fd };
 
         for (size_t i = 0; i < 2; i++) {
-                /* At the first use, the parent directories may be missing, too. If systemd made the
-                 * directory, its mode is right already. */
+                /* Missing parents are made, too. A directory that systemd made has the right mode
+                 * already. */
                 if (g_mkdir_with_parents(paths[i], 0700) < 0) {
                         int r = -errno;
 
@@ -361,7 +361,7 @@ static int load_jobs(Manager *manager) {
 
 /* A job's row says `ended` as soon as its last record is committed. After that, the daemon acknowledges the
  * record, removes the files of the life, and announces the end. If the daemon was killed before it had done
- * so, this function does it now. The file of the launch then still exists, since it is removed last. */
+ * so, this function does it now. The life's .launch file then still exists, since it is removed last. */
 static void take_up_end(Manager *manager, uint64_t id) {
         LedgerJob row = {};
         Job *job;

@@ -173,7 +173,7 @@
         X(SkipPositions, WHOLE, n_skipped, 0, MUJOCO_OBSERVATION_MAX, "0") \
         X(VelocityClip, NUMBER, velocity_limit, 0, INFINITY, "inf")
 
-/* Environment=job:FILE; options without a default here take it from the inner job. */
+/* Environment=job:FILE; an option without a default here has its default from the inner job. */
 #define JOB_NUMBER_OPTIONS(X) \
         X(Beta, NUMBER, beta, 0, 1e6, JOB_TEXT(JOB_BETA_DEFAULT)) \
         X(Target, NUMBER, target, -JOB_TARGET_MAX, JOB_TARGET_MAX, "") \

@@ -66,8 +66,8 @@ static void summarise(const Invoker *invoker, Statistics *ret) {
                 statistics_metrics(ret, true)[i] = evaluation_metric_mean(e->metrics + i * n, n);
 }
 
-/* Records the means over all episodes of the evaluation. They also enter the newest statistics, unless the
- * next update has ended already, since then the newest statistics are those of that update. */
+/* Records the means over all episodes of the evaluation. They also enter the newest statistics, if these are
+ * not of the next update already. */
 void evaluate_end(Invoker *invoker) {
         Evaluation *e = &invoker->progress.evaluation;
         Statistics said = e->statistics;
@@ -114,8 +114,8 @@ static int serve(Invoker *invoker, Container *c, uint64_t until_nsec) {
         return 0;
 }
 
-/* Stops starting containers when START_NSEC has passed. The answer of a started container is an event, and
- * each event calls this function again. */
+/* Gives episodes to the containers that are ready, and starts missing containers for at most START_NSEC. The
+ * answer of a started container is an event, and each event calls this function again. */
 int evaluate_serve(Invoker *invoker, uint32_t *ret_actor) {
         uint64_t until_nsec = clock_boottime() + START_NSEC;
 

@@ -24,8 +24,7 @@
 #define END_NSEC        (10ull * 1000000000u) /* how long an ending job waits for the nodes' last costs */
 #define UNREADY_MAX     3u /* after so many nodes in a row that cannot begin, none is asked for */
 #define METERS_BYTES    (NODES_MAX * sizeof(CarrierMeter))
-/* how long to wait for the last cost of a node that has left, while the job goes on */
-#define LEAVE_NSEC (60ull * 1000000000u)
+#define LEAVE_NSEC      (60ull * 1000000000u) /* how long a running job waits for a node's last cost */
 
 int nodes_init(Nodes *nodes) {
         void *meters;
@@ -342,8 +341,8 @@ static int carrier_start(Nodes *nodes, Node *node, int stream_fd) {
                         nodes->loop, node->control_fd, EVENT_CARRIER, (uint32_t) (node - nodes->nodes));
 }
 
-/* The use that no record has yet. A node that was never up has no meter: the one at its index is unused, or
- * another node's. */
+/* The node's use that is in no record yet. A node that was never up has no meter: the meter at its index is
+ * unused, or another node's. */
 static NodeSum rest_of(const Nodes *nodes, Node *node) {
         static const CarrierMeter none = {};
         NodeSum sum = node_sum(&node->cost, node->metered ? nodes->meters + (node - nodes->nodes) : &none,
@@ -403,8 +402,8 @@ static int came_up(Nodes *nodes, Node *node, const ClusterEvent *event, int stre
         return 1;
 }
 
-/* The entry of a node, or a new one. The cluster program counts its nodes and gives no number twice, so a
- * message with an old number is about an ended node and gets NULL. */
+/* Returns the entry of a node, or makes one. The cluster program counts its nodes and gives no number twice,
+ * so an old number without an entry belongs to a node that has ended: NULL. */
 static Node *place_for(Nodes *nodes, uint32_t number) {
         Node *node = find(nodes, number);
 

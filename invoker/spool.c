@@ -119,7 +119,8 @@ int spool_acknowledge(Spool *spool, uint64_t seq) {
 
         if (seq > spool->written)
                 return -EINVAL;
-        /* A new daemon may begin with a lower number than the last one, since it knows of fewer records. */
+        /* A new daemon may begin with a lower number than the daemon before it, since it knows of fewer
+         * records. */
         if (seq > spool->acknowledged)
                 spool->acknowledged = seq;
         if (spool_is_behind(spool))

@@ -43,7 +43,8 @@ typedef struct Bench {
         float *normal;  /* [numbers of INPUT_NORMAL][SHARD_ROWS_MAX] */
         float *moments; /* [numbers of INPUT_MOMENTS][SHARD_ROWS_MAX]; NULL: the policy acts in one pass */
         Pass *passes[TAPE_PASSES_MAX]; /* numbered as in TapeShape */
-        /* [the widest input of networks beside the policy][SHARD_ROWS_MAX]; NULL: there are none */
+        /* room for the gradient of a network's input: [the widest input of networks beside the policy]
+         * [SHARD_ROWS_MAX]; NULL: there are no such networks */
         float *d_input;
 } Bench;
 
@@ -107,8 +108,8 @@ struct Runtime {
         ReduceLayout reduce_layout;
         bool forsaken;         /* another learner has stopped */
         uint32_t outputs_bank; /* 0 or 1: which of reduce_layout.outputs_at gets the next outputs */
-        /* The newest gradient was not applied, so other learners may still read it: they wait for each other
-         * only when a gradient is applied. */
+        /* Other learners may still read the newest gradient, since it was not applied: learners wait for
+         * each other only when a gradient is applied. */
         bool gradient_is_read;
         uint32_t layer_action, layer_log_sd, layer_value;
 

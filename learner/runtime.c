@@ -155,7 +155,7 @@ static int runtime_derive_beside(Runtime *rt) {
 }
 
 /* Lists the values that tapes may read and the networks that they may apply. A network and its target have
- * one shape, so they use the same passes of a tape. */
+ * one shape, so they share the memory of their passes. */
 static void runtime_shape_tapes(Runtime *rt) {
         uint32_t n = 0, most = 1, member, n_inputs;
 

@@ -13,10 +13,11 @@
 #define LOG_SQRT_2PI 0.91893853320467274178
 #define LOG_2        0.69314718055994530942
 
-/* The greatest |tanh(x)| that is used for an action: an action on a bound would have an infinite x. */
+/* The greatest |tanh(x)| for which x is computed from an action: an action on a bound would have an infinite
+ * x. */
 #define SQUASHED_MOST (1 - 1e-7)
 
-/* One-hot encodes each of n numbers. */
+/* One-hot encodes n choices. */
 static void choices_read(const void *observation, size_t n, uint32_t n_choices, float *ret) {
         for (size_t i = 0; i < n; i++, ret += n_choices) {
                 int32_t choice;
@@ -205,7 +206,8 @@ static void deterministic_sample(const Network *network, const float *parameters
         }
 }
 
-/* For policies that act by passes: their result is the action, unless a random action is drawn. */
+/* For policies that act by passes: scales the result of the passes to the action's bounds, unless a random
+ * action is drawn. */
 static void shares_sample(const Network *network, const float *shares, bool deterministic,
                 ActordRandom *random, float *ret_action) {
         if (!deterministic && action_is_random(shares[network->n_action], random)) {
@@ -235,8 +237,8 @@ static void squashed_sample(const Network *network, const float *parameters, boo
         }
 }
 
-/* The density of the policy itself, without the chance of random actions. An action on a bound is treated as
- * if it were inside, nearer to the middle by a rounding error. */
+/* The density of the policy itself, without the chance of random actions. An action on a bound counts as an
+ * action just inside it. */
 static double squashed_log_probability(
                 const Network *network, const float *parameters, const float *action) {
         double middle = action_middle(network), reach = action_reach(network), sum = 0;

@@ -32,7 +32,7 @@ static_assert(_ALGORITHM_MAX <= 32, "one bit each");
                 .name = "policy", .reads = READS_OBSERVATION, .n = 1, .passes = PASSES_MAX + (more), \
                 .follows = (how)                                                                     \
         }
-/* The value of an action, from each member of an ensemble. */
+/* An ensemble of critics. Each critic estimates the value of an action. */
 #define CRITICS(members)                                                                       \
         {                                                                                      \
                 .name = "critic", .layers = "q", .reads = READS_OBSERVATION | READS_ACTION,    \

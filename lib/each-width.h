@@ -19,8 +19,8 @@
 #define KERNEL_HIGH(a, b)     __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #include "lib/one-width.h"
 
-/* The arguments of KERNEL_HOLD() stand in this order because x86's minimum and maximum return the second of
- * two numbers if one of them is a NaN. */
+/* If one of two numbers is a NaN, x86's minimum and maximum return the second number. So x stands second in
+ * KERNEL_HOLD(), and a NaN stays a NaN. */
 #if defined(__x86_64__)
 #define KERNEL(name)          name##_avx2
 #define KERNEL_TARGET         __attribute__((target("avx2,fma")))

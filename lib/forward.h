@@ -15,12 +15,10 @@
 /* A network that reads bytes (Network.pixels) multiplies each by this. */
 #define FORWARD_PIXEL (1.0f / 255.0f)
 
+typedef struct Forward Forward; /* one caller's scratch memory; after it is made, nothing is allocated */
+
 /* 0; -ENOMEM; -E2BIG: the network needs more scratch memory than is allowed; -EINVAL: network_derive() never
  * makes such a network. The layers that only the value needs are left out: no actor computes a value. */
-typedef struct Forward Forward;
-
-/* 0, -ENOMEM, -E2BIG; -EINVAL: network_derive() never makes such a network. The layers that only the value
- * needs are left out: no actor computes a value. */
 int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret);
 Forward *forward_free(Forward *forward);
 

@@ -85,7 +85,7 @@ int child_start(uint32_t level, Child *ret) {
 void child_done(Child *child, bool kill) {
         if (kill && child->pid_fd >= 0)
                 (void) pidfd_send_signal(child->pid_fd, SIGKILL, NULL, 0);
-        /* This process may not be allowed to kill a child of another user id. But the child ends when its
+        /* This process may lack the right to kill a child with another user id. But the child ends when its
          * channel is closed. */
         child->channel = close_fd(child->channel);
         if (kill && child->pid > 0)

@@ -101,8 +101,8 @@ int child_tell(const Child *child); /* tells it to go on */
 /* Call this in the child. Starts n processes that do nothing: a scope ends with its last process. */
 int anchors_start(uint32_t n);
 
-/* cgroup.c, scope.c, own-cgroup.c. The life's cgroup is delegated to the job's group (UINT32_MAX: the group
- * has it already). */
+/* cgroup.c, scope.c, own-cgroup.c. Make the life's cgroup and delegate it to the job's group; UINT32_MAX:
+ * not needed, since the job has the spawner's own user and group. */
 int scope_make(const Launch *launch, const Child *child, gid_t group, Cgroup *ret, LaunchAnswer *answer);
 int own_cgroup_make(
                 const Launch *launch, const Child *child, gid_t group, Cgroup *ret); /* 0: none available */

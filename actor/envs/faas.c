@@ -70,7 +70,7 @@ enum { N_OBSERVATION = 6, N_FUNCTIONS_MAX = 1 + FAAS_NEIGHBOURS_MAX };
 typedef struct Function {
         double containers, shares; /* shares: CPU shares of each container; 0: the function is absent */
         double queue;
-        double base, phase, burst;                          /* of the arriving requests */
+        double base, phase, burst;                          /* of the rate at which requests arrive */
         double arrivals, served, dropped, utilization, slo; /* in the last step */
 } Function;
 

@@ -26,8 +26,9 @@ static inline bool env_state_finite(const double *state, size_t n) {
         return true;
 }
 
-/* The functions of the ABI about the state, for a task whose snapshot is `double state[]` of its struct and
- * nothing else. The task defines TASK_possible(state) and TASK_observe(instance, ret_observation). */
+/* Defines the ABI's functions that deal with the state, for a task whose snapshot is `double state[]` of its
+ * struct and nothing else. The task defines TASK_possible(state) and TASK_observe(instance,
+ * ret_observation). */
 #define ENV_STATE(task, Task)                                                                     \
         static int task##_snapshot(const void *instance, void *ret_snapshot) {                    \
                 const Task *t = instance;                                                         \

@@ -218,7 +218,8 @@ int plots_write(const Experiment *experiment, const GPtrArray *cells, const char
 
 /* results.c: where an experiment's results lie; output NULL: beside the file. g_free(). */
 char *results_directory(const char *output, const char *file);
-/* Reads the finished cells. 0; or a negative errno, with a message. */
+/* Reads the finished cells from the results directory into `cells`. 0; or a negative errno, with a
+ * message. */
 int results_read(const Experiment *experiment, GPtrArray *cells, const char *directory);
 /* Reads an experiment, and makes its cells. STATUS_OK; or another status, with a message. */
 ExitStatus experiment_open(const char *file, Experiment **ret_experiment, GPtrArray **ret_cells);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The matrix of an experiment: its arms, its factors' levels, and the numbers of their combinations. */
+/* The matrix of an experiment: its arms, its factors' levels, and the numbering of their combinations. */
 #include "actorctl/experiment/experiment.h"
 
 void arm_free(gpointer data) {

@@ -102,8 +102,8 @@ static Record update_of(const Estimates *e, const JobSettings *settings, uint32_
         return record;
 }
 
-/* Adds a round as it would have been under the distribution of row `i`: a record for each of its updates,
- * then the record of its end. */
+/* Adds the closed round as it would have been under the distribution of rows[i]: a record for each of its
+ * updates, then the record of its end. */
 static void close_row(const Estimates *e, uint32_t i, const PriceSheet *sheet, const JobSettings *settings,
                 const Record *closed, Usage *usage) {
         uint64_t n_rows = (uint64_t) closed->decision.n_actors * settings->envs_per_actor *

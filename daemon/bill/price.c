@@ -45,7 +45,7 @@ static uint64_t allocation_permille(const PriceSheet *sheet, const JobSettings *
         return permille;
 }
 
-/* One billed stretch of time in the two units that sheets know. */
+/* One billed stretch of time in the two units in which sheets have prices: allocation and memory. */
 typedef struct Stretch {
         uint64_t billed_nsec; /* the time, multiplied by the allocation */
         uint64_t mib_usec;
@@ -201,7 +201,7 @@ static void lost_add(
 }
 
 /* Bills a node's time in the cluster's billing units (weights that a site gives to CPUs and memory), if the
- * sheet has a price for them and the cluster has reported them. Otherwise by vCPUs and memory. */
+ * sheet has a price for them and the cluster has reported them. Otherwise bills vCPUs and memory. */
 static void allocated_add(
                 Usage *usage, Charge charge, const PriceSheet *sheet, const Record *record, uint64_t nsec) {
         if (sheet->billing_second > 0 && record->use.billing_milli > 0)
@@ -228,8 +228,8 @@ static void node_add(Usage *usage, const PriceSheet *sheet, const Record *record
         add(&usage->accounts[CHARGE_TRAFFIC].n_bytes, record->use.received_bytes);
 }
 
-/* The price of a node includes the actors' work there. So this only counts an invocation on a node, and adds
- * its CPU time. Returns whether the record is of such an invocation. */
+/* A node's price includes the work of the actors on it. So this function only counts an invocation on a
+ * node, and adds its CPU time. Returns whether the record is of an invocation on a node. */
 static bool on_node_add(Usage *usage, const Record *record) {
         if (record->node == 0)
                 return false;

@@ -36,8 +36,9 @@ static int spending_add(Ledger *ledger, const LedgerSpent *spent, uint64_t nano)
                                         of_text(spent->currency), of_u64(nano)));
 }
 
-/* A job of an earlier actord that had no daily costs has a row in `counted` without a cost: its cost until
- * now belongs to no day. A job whose row says `ended` is left out: all of its cost was counted. */
+/* An earlier actord counted no daily costs. A job from that time has a row in `counted` without a cost, and
+ * its cost until now belongs to no day. A job whose row says `ended` is left out: all of its cost was
+ * counted. */
 static int spent_insert(Ledger *ledger, const LedgerSpent *spent) {
         uint64_t nano = spent->full_nano < INT64_MAX ? spent->full_nano : INT64_MAX;
         int r;

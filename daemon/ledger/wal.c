@@ -15,8 +15,8 @@
 
 #define PASSIVE_PAGES 256 /* 1 MiB, so that a small disk suffices; SQLite's own limit is 1000 pages */
 
-/* The bytes of the write-ahead file's index that readers lock, one for each of five marks. They are part of
- * SQLite's file format (walformat.html, "WAL-Index Locks"). */
+/* The first lock byte in the index of the write-ahead file, and how many there are: each reader locks one of
+ * five. They are part of SQLite's file format (walformat.html, "WAL-Index Locks"). */
 enum { READ_LOCKS_AT = 123, N_READ_LOCKS = 5 };
 
 static int on_commit(void *userdata, sqlite3 *db, const char *name, int n_pages) {

@@ -80,7 +80,7 @@ typedef struct SchedulerView { /* everything that a scheduler may see */
 
 typedef struct Scheduler {
         /* Called once for each round, in order; for a scheduler that does not decide, once for the job. The
-         * returned count is cut to the job's limits. */
+         * caller clamps the returned count to the job's limits. */
         uint32_t (*count)(const SchedulerView *view, SchedulerState *state);
         /* Whether a job with these settings and data can be scheduled: 0, or -EINVAL with a sentence
          * (g_free()). NULL: any job without data can be scheduled. */

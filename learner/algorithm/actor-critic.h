@@ -22,7 +22,7 @@ typedef struct ActorCriticWeights {
         AdvantageScale advantage;
 } ActorCriticWeights;
 
-typedef struct ActorCriticTotal { /* over the gradient steps of a round */
+typedef struct ActorCriticTotal { /* sums over the gradient steps of a round */
         double sums[_ACTOR_CRITIC_SUM_MAX], norm;
         uint64_t n;
 } ActorCriticTotal;

@@ -22,7 +22,7 @@ static Node value_of(Tape *t, const Network *policy, Node share) {
         return critics_value(t, NET_CRITIC, critics_joined(t, critics_action(t, policy, share)));
 }
 
-/* Measures the mean of |Q(s, mu(s))|, as sum number 0 of the tape. The loss is 0. */
+/* Records the mean of |Q(s, mu(s))| as sum number 0 of the tape. The loss itself is 0. */
 static void size_loss(Tape *t, const void *arg) {
         Node value = value_of(t, arg, share_of(t));
 

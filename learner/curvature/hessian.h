@@ -39,7 +39,7 @@ typedef struct Hessian {
         double mean, scale; /* advantages become (a - mean) * scale */
         uint32_t n_shards, n_lanes;
         bool wanted[LAYERS_MAX]; /* the layers on which the loss depends */
-        size_t n_wanted;         /* the parameters up to the last one on which the loss depends */
+        size_t n_wanted;         /* how many parameters: up to the last one that the loss depends on */
         double *parameters;      /* [n] */
         double *input, *actions; /* [shards][n_observation or n_action][HESSIAN_ROWS] */
         int32_t *choices;        /* [shards][n_choices, at least 1][HESSIAN_ROWS] */

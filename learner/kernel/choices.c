@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Calls the kernel of a single choice for each number of an action in turn. */
+/* Calls the kernel of a single choice for each element of an action in turn. */
 #include "learner/kernel/choices.h"
 
 #include <string.h>

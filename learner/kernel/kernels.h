@@ -40,8 +40,8 @@ void kernel_backward_weight(const float *dy, const float *xt, uint32_t n_out, ui
 void kernel_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation);
 /* The slopes of SILU and MISH, which do not follow from their outputs: ret = activation'(x), n numbers */
 void kernel_slopes(const float *x, size_t n, uint32_t activation, float *ret);
-/* dy *= activation'; dbias = (accumulate ? dbias : 0) + row sums of dy. y: the output of the activation; for
- * SILU and MISH the slopes. */
+/* dy *= activation'; dbias = (accumulate ? dbias : 0) + row sums of dy. y: the output of the activation or,
+ * for SILU and MISH, its slopes. */
 void kernel_activation_backward(float *dy, const float *y, float *dbias, uint32_t n, uint32_t stride,
                 uint32_t activation, bool accumulate);
 

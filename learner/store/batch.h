@@ -37,7 +37,8 @@ typedef struct Batch {
         size_t n_rows;
 
         float *observations; /* [n_rows][n_observation]: raw, then normalised in place */
-        /* [n_blocks][block_frames][n_observation / K]: raw bytes, a quarter of the memory */
+        /* [n_blocks][block_frames][n_observation / K]: raw bytes, which need a quarter of the memory of
+         * floats */
         uint8_t *pixels;
         int32_t *choices; /* [n_rows][n_choices] */
         float *actions;   /* [n_rows][n_action] */

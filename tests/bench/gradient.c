@@ -16,7 +16,8 @@
 #include "tests/bench/figure.h"
 #include "tests/unit/learner-fixture.h"
 
-enum { TURNS = 60, SIDE = 384 }; /* turns of about 1 ms: on a busy host some of them are not interrupted */
+/* a turn takes about 1 ms, so some turns are not interrupted, even on a busy host */
+enum { TURNS = 60, SIDE = 384 };
 
 typedef struct Peaks {
         /* floating-point operations in a second: of our kernel, of sgemm, and of gradient steps */

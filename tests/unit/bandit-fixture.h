@@ -8,9 +8,9 @@
 #include "lib/rng.h"
 #include "tests/unit/learner-fixture.h"
 
-/* Fills a rollout of a bandit in which the published policy acts. An episode is one step. With choices, the
- * first one is paid if the observation is positive, the second if it is not. A continuous action is paid the
- * more the nearer it is to the observation. */
+/* Fills a rollout of a bandit in which the published policy acts. An episode is one step. Of choices, the
+ * first one is rewarded if the observation is positive, and the second one if it is not. The reward of a
+ * continuous action is higher the nearer the action is to the observation. */
 static inline void play_bandit(Bed *bed, Forward *forward, uint32_t update) {
         const SegmentLayout *l = &bed->page.segment;
         void *segment = bed->segments[0];

@@ -17,7 +17,7 @@ static inline PyObject *python_unref(PyObject *object) {
 DEFINE_CLEANUP(PyObject *, python_unref)
 
 /* Makes the interpreter's symbols global. Packages in C expect this, and symbols of a module's libraries are
- * not global. 0, -ENOEXEC. */
+ * not global. 0; -ENOEXEC: the dynamic linker does not find the interpreter. */
 int python_expose(void);
 
 /* Call this before the fork: it lets ctypes make callbacks inside the sandbox. Does nothing if libffi is

@@ -13,7 +13,7 @@ enum { N_VALVES_MAX = 11, N_NODES_MAX = 11, N_LINKS_MAX = 11, N_OBSERVATION_MAX 
 enum { N_OPENINGS_MAX = 624 * N_VALVES_MAX };            /* in an episode */
 enum { STEP_MSEC = 15 * 60 * 1000, STEPS_PER_HOUR = 4 }; /* a step of control */
 
-/* Readings after a routing step, in the order of the task's names. */
+/* Depths, floods and flows after a routing step of SWMM, in the order of the task's names. */
 typedef struct Reading {
         double depth[N_NODES_MAX], flood[N_NODES_MAX];
         double flow[N_LINKS_MAX];
@@ -37,7 +37,7 @@ typedef struct Task {
         uint32_t n_options;                  /* how many rows of stormwater.c's table of options it has, from
                                               * the first on */
         float opening;                       /* the initial opening */
-        uint32_t n_published, n_observation; /* n_published: without the forecast */
+        uint32_t n_published, n_observation; /* lengths: without the forecast, and with it */
         /* the reward of a step is the one at its end; otherwise the sum over SWMM's steps in it */
         bool reward_at_end;
 

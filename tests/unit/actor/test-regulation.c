@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A controller and an envelope beside a policy: which matrices are refused, what the controller adds, and
- * that a step which keeps to the monitor's bound stays inside the envelope, on the real plant. */
+/* Tests a controller and an envelope beside a policy: which matrices are refused, what the controller adds,
+ * and that a step which keeps to the monitor's bound stays inside the envelope, on the real plant. */
 #include <errno.h>
 
 #include "lib/regulation.h"

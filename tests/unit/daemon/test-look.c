@@ -28,8 +28,8 @@ static void close_fixture(Fixture *f) {
         (void) close(f->bus[1]);
 }
 
-/* Sends the bytes from `begin` to `end` of a message that has n bytes and no fields. brings: with a
- * descriptor. */
+/* Sends the bytes from `begin` to `end` of a message that has n bytes and no fields. brings: whether a
+ * descriptor comes with these bytes. */
 static void send_part(const Fixture *f, size_t n, size_t begin, size_t end, bool brings) {
         _cleanup_close_ int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         uint8_t message[MESSAGE_MAX] = { 'l', 1, 0, 1 };

@@ -115,7 +115,7 @@ static Dual held(Dual x, double low, double high) {
         return x.f > high ? constant(high) : x;
 }
 
-/* The reference for the loss of a row, up to terms that no parameter changes. */
+/* The loss of a row by plain formulas, without terms that no parameter changes. */
 static Dual reference_loss(const Bed *bed, size_t row, double advantage, Outputs outputs) {
         const JobSettings *s = &bed->settings;
         const Batch *b = bed->learner->runtime->batch;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Stacked frames are stored once, without any effect: an environment that declares its stacks gives the
- * same policy, bit for bit, as one that shows the same and declares nothing; and one that declares them
- * wrongly is refused. */
+/* Stacked frames are stored once, without any effect on learning. An environment that declares its stacks
+ * gives the same policy, bit for bit, as one that shows the same frames and declares nothing. One that
+ * declares its stacks wrongly is refused. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>

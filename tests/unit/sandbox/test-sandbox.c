@@ -274,8 +274,8 @@ static int act_library_files(void) {
         return REFUSED;
 }
 
-/* Asks the kernel for Landlock's version, as sandbox/ruleset.c does. The system call filter of a container
- * may forbid Landlock. Then a job says that this limit is not enforced. */
+/* Asks the kernel for Landlock's version, as sandbox/ruleset.c does. If this test runs in a container, the
+ * container's system call filter may forbid Landlock. Then a job says that Landlock is not enforced. */
 static bool landlock_is_there(void) {
         enum { RULESET_VERSION = 1 << 0 };
 
@@ -476,7 +476,7 @@ static void test_abort(gconstpointer data) {
         g_assert_cmpint(status, ==, EXIT_ABORTED << 8);
 }
 
-/* A sandbox whose step cannot be done ends with that step's status and does not act. */
+/* A sandbox with a step that cannot be done ends with the exit status of this step, and does not act. */
 static void test_step_status(void) {
         _cleanup_close_ int not_a_cgroup = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
         const Case cgroup = {
