@@ -326,7 +326,7 @@ static void slots_add_noise(const Invocation *v, uint32_t t) {
         }
 }
 
-/* Gets the actions of a step: draws them here, or asks the learner. */
+/* Gets the actions of a step: draws them in this process, or asks the learner for them. */
 static void slots_act(const Invocation *v, uint32_t t) {
         const SegmentLayout *l = &v->page->segment;
         const ActorContext *context = v->host->context;

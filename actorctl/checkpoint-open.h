@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Opens the checkpoint that the user names: that of a daemon's job, that of a run, or a file. */
+/* Opens the checkpoint that the user names: of a daemon's job, of a run, or a file. */
 #pragma once
 
 #include "actorctl/bus.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job file on its way to the daemon. It is read and checked by the daemon's own parser, and its plugin is
- * opened here, since the daemon opens no path of a user. */
+/* A job file on its way to the daemon. The client reads and checks it with the daemon's own parser, and
+ * opens its plugin, since the daemon opens no path of a user. */
 #pragma once
 
 #include "actorctl/bus.h"
@@ -31,7 +31,7 @@ typedef struct JobFile {
         uint64_t n_runs;        /* inner jobs that train a scheduler, for the display; 0: not such a job */
         GArray *scheduler_data; /* NULL: there is none */
         char *sheet;            /* the text of PriceSheet=./FILE; NULL: the daemon has the sheet */
-        bool with_stderr;       /* the job's standard error goes to this program's */
+        bool with_stderr;       /* the job's standard error goes to this program's standard error */
         bool no_file;           /* the text was generated, so messages name no line */
 } JobFile;
 #define JOB_FILE_NONE \

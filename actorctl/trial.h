@@ -40,7 +40,7 @@ ExitStatus trial_spec(const JobFile *job_file, TrialSpec *ret);
  * KEY=VALUE. Returns as job_file_load(). */
 ExitStatus trial_submission(const Options *options, const char *environment, JobFile *ret);
 
-/* The count of numbers in the whole state. */
+/* How many numbers the environment's whole state has. */
 uint32_t trial_state_numbers(const TrialSpec *spec);
 
 /* The verbs that may follow `actorctl env`; env_list() takes no environment. */

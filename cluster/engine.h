@@ -58,8 +58,8 @@ typedef struct EngineTerms {
 
 typedef enum EngineOpen {
         ENGINE_CHECKING,
-        /* nodes may be asked for. address: that of some node, by which the head finds its own address on the
-         * nodes' network */
+        /* nodes may be asked for. engine->address: the address of some node, with which the head finds its
+         * own address on the nodes' network */
         ENGINE_OPEN,
         ENGINE_REFUSED, /* with words */
 } EngineOpen;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Descriptors that the service manager returns are checked like those of an untrusted caller: other programs
- * (systemctl) can change them, and the ledger may be another one by now. */
+ * (systemctl) can change them, and the ledger may have been replaced meanwhile. */
 #include "daemon/descriptors.h"
 
 #include <assert.h>

@@ -312,7 +312,8 @@ static int append_ad(sd_bus_message *reply, Value_ad value) {
 JOB_PROPERTIES(X)
 #undef X
 
-/* Lists the names of properties that change with the job's state, and of those that change in each round. */
+/* Lists the names of the properties that change with the job's state, and of the properties that change in
+ * each round. */
 #define TAKE_(name)          #name,
 #define STATE_OF_STATE(name) TAKE_(name)
 #define STATE_OF_ROUND(name)

@@ -135,7 +135,8 @@ void job_schedule_restore(Job *job, LedgerPosition *ret) {
         if (r >= 0)
                 *ret = (LedgerPosition){ checkpoint.life, checkpoint.seq };
         else
-                /* There is no state yet, or it is of another version: it is made again from all records. */
+                /* There is no state yet, or the state is of another version: it is made again from all
+                 * records. */
                 job_schedule_anew(job);
         free(checkpoint.scheduler);
 }

@@ -173,7 +173,7 @@ struct JobReplay {
         bool mapped;       /* `waste` is complete: the first pass over the records has filled it */
         LedgerPosition at; /* the record that was read last */
         LedgerPosition last;
-        unsigned n; /* records in this portion */
+        unsigned n; /* records read so far in this portion */
 };
 
 static bool is_after(const Record *record, const LedgerPosition *position) {

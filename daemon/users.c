@@ -21,8 +21,8 @@
 
 #define GROUPS_MAX 65536 /* NGROUPS_MAX of the kernel */
 
-/* The answer of the process that asks the user database. groups: those of the user for which actord.conf has
- * a section. */
+/* The answer of the process that asks the user database. groups: those of the user's groups for which
+ * actord.conf has a section. */
 typedef struct Answer {
         /* 0: the groups are known (none for a user whom the database lacks); or a negative errno */
         int32_t error;

@@ -22,7 +22,7 @@
 #define LOST_PAUSE_NSEC (2ull * 1000000000u)  /* the pause between the loss of a node and the next request */
 #define KEEP_NSEC       (60ull * 1000000000u) /* how long an idle node is kept without KeepAliveSec= */
 #define END_NSEC        (10ull * 1000000000u) /* how long an ending job waits for the nodes' last costs */
-#define UNREADY_MAX     3u /* after so many nodes in a row that cannot begin, none is asked for */
+#define UNREADY_MAX     3u /* if so many nodes in a row cannot begin, no more are asked for */
 #define METERS_BYTES    (NODES_MAX * sizeof(CarrierMeter))
 #define LEAVE_NSEC      (60ull * 1000000000u) /* how long a running job waits for a node's last cost */
 
@@ -46,7 +46,7 @@ int nodes_init(Nodes *nodes) {
         if (madvise(meters, METERS_BYTES, MADV_DONTFORK) < 0)
                 return -errno;
         nodes->cluster_fd = INVOKER_FD_CLUSTER;
-        /* If actord-cluster stops reading, the training must go on. */
+        /* The training must go on even if actord-cluster stops reading, so no write may wait. */
         if (fcntl(nodes->cluster_fd, F_SETFL, O_NONBLOCK) < 0)
                 return -errno;
         return loop_watch(nodes->loop, nodes->cluster_fd, EVENT_CLUSTER);

@@ -59,7 +59,7 @@ static inline size_t gathered_row(const Gathered *g, uint32_t i) {
         return g->order ? g->order[i] : g->first + i;
 }
 
-typedef struct Work { /* the phase in progress */
+typedef struct Work { /* what the threads are working on: a recomputation, a gradient or an update */
         Net net;
         Net chooser; /* chooses the actions whose values are bootstrapped */
         Rows rows;

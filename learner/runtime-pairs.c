@@ -7,7 +7,7 @@
 #include "learner/runtime-internal.h"
 #include "lib/pair.h"
 
-/* The row of step t in a pair's rollout. */
+/* The batch row of step t in the rollout of one partner of a pair. */
 static size_t pair_row(const Batch *b, const Pair *pair, unsigned partner, uint32_t t) {
         return pair->row + (size_t) t * b->envs + partner;
 }

@@ -57,7 +57,7 @@ static double took(const ActordEnvSpec *spec, const int32_t *action, uint64_t k)
         return action[number] >= 0 && (uint64_t) action[number] == k ? 1 : 0;
 }
 
-/* Number k of agent a: first come the numbers of its observation, then those of its action. */
+/* Element k of agent a's data: the elements of its observation come first, then those of its action. */
 static double number_of(const JobPage *page, const CompanyIn *in, uint32_t a, uint64_t k) {
         const ActordSpace *action = &page->spec.action;
 

@@ -10,7 +10,7 @@
 #include "include/policy.h"
 
 #define FORWARD_SCRATCH_MAX 65536u /* the most numbers for one row: its observation and all outputs */
-#define FORWARD_ROWS_MAX    16u    /* the most rows at once */
+#define FORWARD_ROWS_MAX    16u    /* the most rows in one call */
 
 /* A network that reads bytes (Network.pixels) multiplies each by this. */
 #define FORWARD_PIXEL (1.0f / 255.0f)

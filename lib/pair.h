@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 typedef struct PairWalk {
-        uint32_t n_steps; /* in the current pair */
+        uint32_t n_steps; /* steps of the current pair so far */
         bool over[2];
 } PairWalk;
 

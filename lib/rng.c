@@ -8,7 +8,7 @@
 
 #include "lib/doubles.h"
 
-/* Plugins find these three functions of the environment ABI in the program that loads them. */
+/* Marks the functions of the environment ABI that plugins find in the program that loads them. */
 #define PUBLIC __attribute__((visibility("default")))
 
 enum { PHILOX_ROUNDS = 10 };
@@ -95,9 +95,9 @@ PUBLIC double actord_random_uniform(ActordRandom *random, double low, double hig
 }
 
 PUBLIC double actord_random_normal(ActordRandom *random) {
-        /* This uses only the cosine half of Box and Muller's method. If the sine were kept for the next
-         * call, a draw would depend on the number of draws before it. 1 - fraction is in (0, 1], so the
-         * logarithm is finite. */
+        /* Uses only the cosine half of Box and Muller's method. If the sine were kept for the next call, a
+         * draw would depend on the number of draws before it. 1 - fraction is in (0, 1], so the logarithm is
+         * finite. */
         double radius = sqrt(-2.0 * double_log(1.0 - random_fraction(random)));
         double turn = random_fraction(random);
 

@@ -68,7 +68,8 @@ typedef struct Cgroup {
         /* slice_fd: the cgroup of the job's slice, with ActorScope=each; otherwise -EBADF */
         int fd, slice_fd;
         char unit[128], path[256];
-        uint64_t cpu_nsec; /* what the job's cgroup had counted before this life; UINT64_MAX: not known */
+        /* the CPU time that the job's cgroup had counted before this life; UINT64_MAX: not known */
+        uint64_t cpu_nsec;
 } Cgroup;
 #define CGROUP_NONE ((Cgroup){ .fd = -EBADF, .slice_fd = -EBADF, .cpu_nsec = UINT64_MAX })
 
@@ -93,7 +94,7 @@ int spawner_serve(int fd, const Terms *terms);
 bool ids_are_mapped(uint32_t first, uint32_t n);
 int child_start(uint32_t level, Child *ret);
 void child_done(Child *child, bool kill);
-int child_map(const Child *child, const Launch *launch);  /* maps the user namespace */
+int child_map(const Child *child, const Launch *launch);  /* maps ids into the child's user namespace */
 int child_identify(uint32_t level, const Launch *launch); /* call it in the child, once the ids are mapped */
 /* Receives a message of the child. -EPIPE: the child has closed its channel. */
 int child_hear(const Child *child, unsigned timeout_msec, LaunchAnswer *answer);

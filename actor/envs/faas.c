@@ -75,7 +75,7 @@ typedef struct Function {
 } Function;
 
 typedef struct Cluster {
-        double n_steps, last; /* last: +1, -1 or 0 containers by the last action */
+        double n_steps, last; /* last: containers that the last action added: +1, -1 or 0 */
         Function functions[N_FUNCTIONS_MAX];
 } Cluster;
 

@@ -102,7 +102,7 @@ static int mountaincar_reset(void *instance, ActordRandom *random, void *ret_obs
         return 0;
 }
 
-/* The motion in both tasks; the wall on the left stops the car. */
+/* Moves the car, in both tasks. The wall on the left stops it. */
 static void mountaincar_move(MountainCar *car, double acceleration) {
         double velocity = env_clamp(car->state[VELOCITY] + acceleration, -SPEED_MAX, SPEED_MAX);
         double position = env_clamp(car->state[POSITION] + velocity, POSITION_MIN, POSITION_MAX);
@@ -161,7 +161,7 @@ static bool mountaincar_possible(const double state[N_STATE]) {
 
 ENV_STATE(mountaincar, MountainCar)
 
-/* The height of the hill, for pictures; its slope is that of the equations of motion. */
+/* The height of the hill, for pictures. Gravity in the equations of motion is in proportion to its slope. */
 static double hill(double x) {
         return 0.45 * sin(3 * x) + 0.55;
 }

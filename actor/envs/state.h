@@ -66,7 +66,7 @@ static inline bool env_state_finite(const double *state, size_t n) {
                 return 0;                                                                         \
         }
 
-/* The members of the task's ActordEnv for these functions. */
+/* The members of the task's ActordEnv for the functions that ENV_STATE() defines, and for reset(). */
 #define ENV_STATE_OF(task)                                                               \
         .abi = ACTORD_ENV_ABI, .struct_bytes = sizeof(ActordEnv), .reset = task##_reset, \
         .snapshot = task##_snapshot, .restore = task##_restore, .close = task##_close,   \

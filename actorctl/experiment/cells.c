@@ -216,7 +216,7 @@ static ExitStatus complain_arm(const Experiment *experiment, const Cell *cell, c
         return complain_set(experiment, cell, set, reason);
 }
 
-/* Finds the cell whose decisions a cell repeats: the one of another arm with the same levels and seed. */
+/* Finds the cell whose decisions a cell repeats: the cell of another arm with the same levels and seed. */
 static ExitStatus find_after(const Experiment *experiment, const GPtrArray *cells, guint place) {
         Cell *cell = cells->pdata[place];
         g_autoptr(GPtrArray) sets = cell_sets(experiment, cell);

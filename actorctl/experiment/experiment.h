@@ -38,7 +38,7 @@ typedef struct Experiment {
         GStrv prices;       /* further sheets by which every cell is billed; NULL: none */
         GArray *metrics;    /* Metrics */
         double target;      /* NaN: there is none */
-        int baseline;       /* the number of an arm; -1: there is none */
+        int baseline;       /* the number of the arm to compare with; -1: there is none */
         Sweep *sweep;       /* NULL: there is none. Its trials are the arms, its rungs the only factor */
 } Experiment;
 
@@ -73,7 +73,7 @@ typedef struct Cell {
         uint32_t n_cpus;        /* how many CPUs its job can keep busy */
         uint32_t n_actors_max;  /* MaxActors= */
         uint32_t n_actors_most; /* the most that its policy can decide, perhaps fewer than MaxActors= */
-        uint64_t actor_rounds;  /* an estimate from StopSteps= */
+        uint64_t actor_rounds;  /* actors times rounds, an estimate from StopSteps= */
         char *currency;         /* of its price sheet; NULL: only the daemon knows that */
         char *scheduler;        /* the name in Policy=minions:NAME; NULL: another policy */
         bool evaluates, budgeted; /* whether it has evaluations, and a Budget= of its own */

@@ -65,7 +65,7 @@ uint64_t sweep_steps(const Sweep *sweep, size_t rung);
 /* How many of n trials in a rung go on. */
 uint64_t sweep_room(const Sweep *sweep, uint64_t n);
 
-/* A trial at the end of a rung. */
+/* The result of a trial at the end of a rung. */
 typedef struct Standing {
         size_t trial;
         double value; /* the higher, the better; minus infinity: the trial failed, or has no value */
@@ -76,7 +76,7 @@ double standing_value(const double *values, size_t n);
 /* Sorts the best trial first. Of two trials with the same value, the one with the lower number comes
  * first. */
 void standings_sort(Standing *standings, size_t n);
-/* How many of the sorted trials go on if there is room for this many: failed ones never do. */
+/* How many of the sorted trials go on if there is room for this many. Failed trials never go on. */
 size_t standings_promoted(const Standing *standings, size_t n, uint64_t room);
 
 /* Decides, in order, which of n trials start. left: the rest of the budget. estimates[i]: the cost that
@@ -91,9 +91,9 @@ size_t sweep_wave(size_t n_decided);
 /* Makes the cells of the first rung; none of them may start yet. Also checks the settings of all trials, the
  * ends of all ranges, and the last rung. STATUS_OK; or another status, with a message. */
 ExitStatus sweep_cells(const Experiment *experiment, GPtrArray **ret);
-/* Makes all decisions that follow from the finished cells: lets trials start, reads cells of these trials
- * that are finished already from the directory, and adds the cells of the next rung. 0; or a negative errno,
- * with a message. */
+/* Makes all decisions that follow from the finished cells: lets trials start, reads from the directory which
+ * of their cells are finished already, and adds the cells of the next rung. 0; or a negative errno, with a
+ * message. */
 int sweep_settle(const Experiment *experiment, GPtrArray *cells, const char *directory);
 
 /* TRIAL_OPEN: whether the trial goes on is not decided yet; TRIAL_DROPPED: other trials were better. */

@@ -262,7 +262,7 @@ static ExitStatus keep(
 }
 
 /* Checks that the bill of this training and that of --from= will be in one currency, since only then can
- * they be added. This is done before the training costs money. */
+ * they be added. The check comes before the training costs money. */
 static ExitStatus check_currency(Connection *connection, const char *price_sheet, const Trained *from) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         const char *name, *currency;

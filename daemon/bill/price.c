@@ -298,7 +298,7 @@ void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *setting
         case RECORD_ENDED: cpu_add(usage, CHARGE_CONTROL, record); break;
         case RECORD_EVALUATED: break; /* the job's episodes have records of their own */
         case RECORD_METRIC: break;    /* this record holds a name */
-        case RECORD_FAULT: break;     /* the use of a failed attempt is in another record, with `wasted` */
+        case RECORD_FAULT: break;     /* another record, with `wasted`, has the use of a failed attempt */
         case _RECORD_KIND_MAX:
         case _RECORD_KIND_INVALID: break;
         }

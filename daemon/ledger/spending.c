@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The cost of users' jobs on each day. A job's cost is a function of its records, so the transaction that
  * writes records also writes the job's new cost, and adds the increase to the day. If the daemon is killed,
- * the next one finds both or neither, and no cost counts twice. */
+ * the next daemon finds all of these changes or none, and no cost counts twice. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>

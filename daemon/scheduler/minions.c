@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=minions: a network decides that `actorctl scheduler train` has trained, as in MinionsRL ("Cheaper
- * and Faster: Distributed Deep Reinforcement Learning with Serverless Computing", Yu et al., AAAI 2024). The
- * scheduler takes the most likely count, without sampling: only training needs to explore. The network sees
- * the same features as in its training (lib/minions.h). If the job has a budget, the feature of the budget
- * is the share of the steps or of the money that is left, whichever is smaller. */
+/* Policy=minions: the number of actors comes from a network that `actorctl scheduler train` has trained, as
+ * in MinionsRL ("Cheaper and Faster: Distributed Deep Reinforcement Learning with Serverless Computing", Yu
+ * et al., AAAI 2024). The scheduler takes the most likely count, without sampling: only training needs to
+ * explore. The network sees the same features as in its training (lib/minions.h). If the job has a budget,
+ * the feature of the budget is the share of the steps or of the money that is left, whichever is smaller. */
 #include <assert.h>
 #include <errno.h>
 #include <glib.h>

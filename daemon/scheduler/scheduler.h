@@ -62,7 +62,7 @@ typedef struct SchedulerState {
         uint32_t abi, policy;   /* Scheduler_ */
         uint64_t n_decisions;   /* also the number of the newest decision */
         uint64_t decided_round; /* the first round for which the newest decision was made */
-        uint32_t n_actors;      /* the number that it decided */
+        uint32_t n_actors;      /* how many actors it decided */
         uint32_t taken;         /* Decision.taken of the newest decision (include/record.h) */
         DecisionWhy why;
         uint8_t own[912]; /* the scheduler's own struct, copied in and out */

@@ -32,8 +32,8 @@ ActorCriticWeights actor_critic_weights(Runtime *runtime);
 
 /* Recording */
 Node actor_critic_advantage(Tape *tape, AdvantageScale scale);
-/* min(ratio * advantage, clip(ratio) * advantage). It also records a sum: the share of rows whose ratio was
- * clipped ("Proximal Policy Optimization Algorithms", Schulman et al. 2017, equation 7). */
+/* Records min(ratio * advantage, clip(ratio) * advantage). Also records a sum: the share of rows whose ratio
+ * was clipped ("Proximal Policy Optimization Algorithms", Schulman et al. 2017, equation 7). */
 Node actor_critic_surrogate(Tape *tape, Node advantage, Node ratio, double clip);
 Node actor_critic_value_loss(Tape *tape); /* half the squared error of the value */
 /* Records the loss: value_loss times its weight, minus `policy`, minus the entropy times its weight. It also

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Curvature is measured on a random sample of the round's rows, which is treated as one minibatch: if
- * advantages are normalised, this is done within the sample. The objective is that of Nitro's paper: the
- * mean of log-probability times advantage, as a function of the policy's parameters. The loss is the
+ * advantages are normalised, they are normalised within the sample. The objective is that of Nitro's paper:
+ * the mean of log-probability times advantage, as a function of the policy's parameters. The loss is the
  * algorithm's own, as a function of all parameters. */
 #include "learner/curvature/curvature.h"
 

@@ -15,7 +15,7 @@
 
 enum {
         HESSIAN_ROWS = 64,      /* rows of a shard */
-        HESSIAN_LANES_MAX = 16, /* partial sums (lanes) of shards, with any number of threads */
+        HESSIAN_LANES_MAX = 16, /* the most partial sums (lanes), with any number of threads */
 };
 
 /* What a layer computes, [shards][n_out][HESSIAN_ROWS] each. */

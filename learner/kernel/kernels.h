@@ -21,7 +21,8 @@ enum {
 typedef struct AdamScalars {
         double step_size, beta1, beta2, epsilon; /* step_size: rate / (1 - beta1^t) */
         double root_correction;                  /* sqrt(1 - beta2^t) */
-        double gradient_scale;                   /* scales the gradient down to its largest allowed norm */
+        /* the factor that scales the gradient down to its largest allowed norm */
+        double gradient_scale;
 } AdamScalars;
 
 /* Layers: weight [n_out][n_in] */

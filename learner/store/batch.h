@@ -94,7 +94,7 @@ static inline bool batch_active(const Batch *batch, size_t row) {
         return !batch->active || batch->active[row];
 }
 
-/* Whether each choice in a row is one of the possible ones. */
+/* Whether each choice in a row is a possible one. */
 static inline bool batch_choices_possible(const Batch *batch, size_t row) {
         const int32_t *choices = batch->choices + row * batch->n_choices;
 

@@ -102,7 +102,7 @@ static int decimal_parse(const char **text, unsigned __int128 *ret_mantissa, int
         return 0;
 }
 
-/* mantissa * 10^exponent, to the nearest integer. */
+/* Computes mantissa * 10^exponent, rounded to the nearest integer. */
 static int scale_round(unsigned __int128 mantissa, int exponent, uint64_t *ret) {
         unsigned __int128 divisor = 1;
 
@@ -165,8 +165,8 @@ static const Unit *unit_find(const Unit *units, const char *name, size_t length)
         return NULL;
 }
 
-/* One term or, if the units are times, several: "2h 30min". -EINVAL: it is not such a quantity; -ERANGE:
- * negative or too large. */
+/* Parses a number with a unit or, if the units are times, several of them: "2h 30min". -EINVAL: it is not
+ * such a quantity; -ERANGE: negative or too large. */
 static int quantity_parse(const char *text, const Unit *units, uint64_t *ret) {
         uint64_t sum = 0;
         const char *p = text;

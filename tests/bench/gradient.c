@@ -67,7 +67,7 @@ static void measure(const char *network, const ActordEnvSpec *spec, const char *
                         rows, class);
         g_autofree char *name =
                         g_strdup_printf("gradient steps, %s, minibatch %u, %s", network, rows, class);
-        /* fmax() ignores NaN: the first rate replaces it, and without sgemm it stays */
+        /* fmax() ignores a NaN. So the first rate replaces the NaN; without sgemm, the NaN stays. */
         Peaks best = { .sgemm = NAN };
         Bed bed = {};
 

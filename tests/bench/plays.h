@@ -37,7 +37,8 @@ static inline int plays_words(int argc, char *const *argv, int first) {
         return n;
 }
 
-/* Returns a copy of `env` with reset(), step() and metrics() of `watch`. These must call those of `env`. */
+/* Returns a copy of `env` with reset(), step() and metrics() of `watch`. These functions must call those of
+ * `env`. */
 static inline const ActordEnv *plays_watched(const ActordEnv *env, const ActordEnv *watch) {
         static ActordEnv watched;
 

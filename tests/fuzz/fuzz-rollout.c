@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Patches a valid rollout with any bytes, since an actor may have written anything into its segment. The
- * learner refuses it with a fault that names a row, or takes it and learns from it. The input is a list of
- * patches: a place of four bytes, a length of one byte, and so many bytes. */
+ * learner refuses the rollout with a fault that names a row, or takes it and learns from it. The input is a
+ * list of patches: a place of four bytes, a length of one byte, and so many bytes. */
 #include "tests/unit/learner-fixture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An environment with metrics that a test can compute itself. [Environment] How= chooses a fault of these
- * metrics. The tests compile this file with the installed header alone. */
+/* An environment with metrics that a test can compute itself. [Environment] How= chooses in which way the
+ * metrics are wrong. The tests compile this file with the installed header alone. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

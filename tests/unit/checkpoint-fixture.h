@@ -28,7 +28,7 @@ Answer play(Bed *bed, uint64_t first, uint64_t end, uint32_t parity);
 int checkpoint(Bed *bed, const Place *place, uint64_t round, Answer *ret);
 Answer restore_from(const char *more, int fd);
 
-/* A temporary file with these bytes. */
+/* Makes a temporary file with these n bytes. */
 int file_of(const char *content, gsize n);
 
 /* Whether the learner accepts the file. All files are tried on one learner, since opening one takes most of

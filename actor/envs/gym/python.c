@@ -21,7 +21,7 @@ __asm__(".pushsection .rodata\n"
 extern const char bridge_text[] __attribute__((visibility("hidden")));
 extern const char parallel_text[] __attribute__((visibility("hidden")));
 
-/* more bytes than an ffi_closure of libffi has */
+/* more bytes than libffi's ffi_closure has */
 #define CLOSURE_BYTES 128u
 
 static PyObject *bridge;   /* the functions of bridge.py; NULL: Python has not started */

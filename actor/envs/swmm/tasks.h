@@ -36,9 +36,10 @@ typedef struct Task {
         uint32_t n_steps, n_valves;
         uint32_t n_options;                  /* how many rows of stormwater.c's table of options it has, from
                                               * the first on */
-        float opening;                       /* the initial opening */
+        float opening;                       /* of the valves, when the episode begins */
         uint32_t n_published, n_observation; /* lengths: without the forecast, and with it */
-        /* the reward of a step is the one at its end; otherwise the sum over SWMM's steps in it */
+        /* true: the reward of a step is the value at its end; false: it is the sum over SWMM's steps in
+         * it */
         bool reward_at_end;
 
         void (*observe)(const View *view, float ret[N_OBSERVATION_MAX]);

@@ -30,8 +30,8 @@ static void test_repeats(gconstpointer name) {
         for (int k = 0; k < 6; k++) {
                 actor_job_rollout(&job, 1);
 
-                /* `again` repeats the invocation of actor 1 three times, by turns with those of actor 2. The
-                 * result of actor 1 is the same. */
+                /* `again` makes the invocation of actor 1 three times, and that of actor 2 after each. The
+                 * result of actor 1 stays the same. */
                 for (int attempt = 0; attempt < 3; attempt++) {
                         g_assert_cmpuint(actor_job_attempt(&again, 1), ==, FAULT_NONE);
                         g_assert_cmpuint(actor_job_attempt(&again, 2), ==, FAULT_NONE);
@@ -306,7 +306,7 @@ static void test_sticky(void) {
                 }
         g_assert_cmpuint(toy_plan.n_restores, ==, 0);
 
-        /* The container dies: the episode is lost, a new one begins. */
+        /* The container dies. The episode is lost, and a new one begins. */
         memcpy(before, after, sizeof(before));
         job.hosts[1] = host_free(job.hosts[1]);
         actor_job_start_host(&job, 1);

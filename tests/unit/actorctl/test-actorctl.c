@@ -56,7 +56,7 @@ static void test_fit(void) {
         check_fit(1, (const unsigned[]){ 8, 0, 0, 0 });
 }
 
-/* A plot has always the same size, whatever its points. */
+/* A plot always has the same size, whatever its points. */
 static void check_shape(const double *x, const double *y, size_t n, bool utf8) {
         g_autofree char *curve = curve_draw(x, y, n, 30, 5, utf8);
         g_auto(GStrv) lines = g_strsplit(curve, "\n", -1);

@@ -100,7 +100,8 @@ static void test_strange_files(Fixture *f, const void *userdata) {
         int fd = job_directory_new(f->fd, false, &name);
 
         g_assert_cmpint(pipe(pair), ==, 0);
-        g_assert_cmpint(job_file_add(fd, "a", pair[0]), ==, -EMEDIUMTYPE); /* would wait for ever */
+        /* a copy from it would wait for ever */
+        g_assert_cmpint(job_file_add(fd, "a", pair[0]), ==, -EMEDIUMTYPE);
         g_assert_cmpint(job_file_add(fd, "b", directory), ==, -EMEDIUMTYPE);
         g_assert_cmpint(job_file_add(fd, "c", path), ==, -EMEDIUMTYPE);
         g_assert_cmpint(job_file_add(fd, "d", open("/dev/zero", O_RDONLY)), ==, -EMEDIUMTYPE);
@@ -163,7 +164,7 @@ static void test_prune(Fixture *f, const void *userdata) {
         g_assert_true(g_file_set_contents(other, "x", -1, NULL));
 
         job_checkpoints_prune(f->fd, 1, 8, 2);
-        /* it is being written, so it is left alone */
+        /* checkpoint 10 is newer than the newest complete one: it is being written, so it stays */
         g_assert_true(has_state(f, "checkpoint-10.safetensors"));
         g_assert_true(has_state(f, "checkpoint-8.safetensors"));
         g_assert_true(has_state(f, "checkpoint-6.safetensors"));
@@ -400,8 +401,8 @@ static void test_sheet_repeated(void) {
         (void) price_sheet_free(sheet);
 }
 
-/* The section of a user overrides those of the user's groups, wherever it stands in the file. Users and
- * groups have names of this host, or numbers. */
+/* The section of a user overrides the sections of the user's groups, wherever it stands in the file. Users
+ * and groups have names of this host, or numbers. */
 static void test_config_of_users(void) {
         const gid_t groups[] = { 7, 9 };
         g_autofree char *message = NULL;

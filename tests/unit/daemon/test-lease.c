@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Leases: through which round the invoker may go on, and when the budget ends the job, as a function of
- * settings and records. */
+/* Tests leases: up to which round the invoker may go, and when the budget ends the job. Both are functions
+ * of settings and records. */
 #include <glib.h>
 #include <math.h>
 #include <string.h>
@@ -112,7 +112,7 @@ static void test_budget(Fixture *f, const void *text) {
         g_assert_cmpuint(plan.end, ==, PLAN_END_BUDGET);
         g_assert_cmpuint(plan.through_round, ==, 50);
 
-        /* A user's request to stop comes before the budget. */
+        /* The user's request to stop is the reason for the end, even if the budget is spent, too. */
         plan = lease(f, 50, PLAN_END_INTERRUPTED);
         g_assert_cmpuint(plan.end, ==, PLAN_END_INTERRUPTED);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests that look_at_message() distinguishes descriptors of the next message from those of later ones. */
+/* Tests that look_at_message() tells the descriptors of the next message from those of later messages. */
 #include "daemon/look.h"
 
 #include <errno.h>

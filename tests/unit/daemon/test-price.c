@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Compares bills with those that were computed by hand. Also checks what must hold of every bill: it adds
- * up, it never falls, and the paper total lies within the full one. */
+/* Compares bills with bills that were computed by hand. Also checks what must hold of every bill: it adds
+ * up, it never falls, and its paper total is never above its full total. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>
@@ -444,8 +444,8 @@ static void test_budget(void) {
         g_assert_cmpuint(n, ==, 6);
         g_assert_false(budget_spent(&usage, &unlimited));
 
-        /* The budget also pays for lives that end in their first round, so it ends a job whose lives do so
-         * again and again. */
+        /* The budget also pays for lives that end in their first round. So it ends a job to which this
+         * happens again and again. */
         usage = (Usage){};
         for (n = 0; !budget_spent(&usage, &settings); n++) {
                 usage_add(&usage, sheet, &settings, &started);

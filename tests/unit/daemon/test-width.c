@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static const char *const *features; /* of the CPU that the test plays */
+static const char *const *features; /* of the CPU that the test pretends to have */
 
 static bool feature_present(const char *name) {
         return g_strv_contains(features, name);

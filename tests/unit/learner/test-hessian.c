@@ -242,7 +242,8 @@ static void objective_record(Runtime *runtime, Tape *t) {
                         1);
 }
 
-/* Compares products with ten random vectors with those of the explicit Hessian, and returns this Hessian. */
+/* Compares products with ten random vectors with products of the explicit Hessian, and returns the explicit
+ * Hessian. */
 static double *check_products(const Bed *bed, bool objective) {
         Runtime *rt = bed->learner->runtime;
         uint32_t n = (uint32_t) bed->page.network.n_parameters;

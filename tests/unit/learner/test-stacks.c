@@ -188,7 +188,7 @@ static void expect_refused(void) {
 }
 
 /* A round fails if the first stack of an episode is not one frame, repeated, or if a stack's older frames
- * differ from those that the stack before had. */
+ * differ from the newer frames of the stack before. */
 static void test_lies(void) {
         claims = true;
         truncates = false;

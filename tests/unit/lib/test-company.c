@@ -88,8 +88,8 @@ static void test_absent(void) {
         g_assert_cmpmem(joined, sizeof(joined), expected, sizeof(expected));
 }
 
-/* The environment gives data that all agents share. They stand in place of the others' observations, so the
- * joined observation has the same length for any number of agents. */
+/* The environment gives data that all agents share. These data stand in place of the others' observations,
+ * so the joined observation has the same length for any number of agents. */
 static void test_shared(void) {
         static const float own[] = { 1, 2, -1, 4 }, shared[] = { 0, 3, 4 };
         static const float expected[] = { 1, 2, 0, 3, 4, -1, 4, 0, 3, 4 };

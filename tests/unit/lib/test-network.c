@@ -159,7 +159,8 @@ static void test_several_choices(void) {
                 settings.algorithm = refuse[i];
                 g_assert_cmpint(network_derive(&settings, &spec, &network), ==, -EDOTDOT);
         }
-        /* n_choices: each number of the action has as many choices, as in the first version of the ABI. */
+        /* n_choices: each element of the action has this many choices, as in the first version of the
+         * ABI. */
         settings.algorithm = ALGORITHM_PPO;
         spec.action.n_choices = 4;
         g_assert_cmpint(network_derive(&settings, &spec, &network), ==, 0);

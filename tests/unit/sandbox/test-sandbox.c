@@ -154,7 +154,8 @@ static int act_listen(void) {
         return syscall(SYS_read, STDERR_FILENO, &c, 1) >= 0 || errno != EPERM ? WORKED : REFUSED;
 }
 
-/* Adds 2^32 to the descriptor's number. The kernel ignores the upper half, so the filter must do so, too. */
+/* Adds 2^32 to the descriptor's number. The kernel ignores the upper half, so the filter must ignore it,
+ * too. */
 static int act_listen_by_another_number(void) {
         char c;
 
@@ -221,7 +222,8 @@ static const struct {
 
 static const uint32_t levels[] = { SANDBOX_LEVEL_PROCESS, SANDBOX_LEVEL_FULL };
 
-/* Sanitizers need calls that no list has: such a build has no filter, and says so in limits_not_enforced. */
+/* Sanitizers need system calls that no list allows. So a build with sanitizers has no filter, and says so in
+ * limits_not_enforced. */
 static bool skip_without_filter(void) {
 #ifdef ACTORD_SANITIZE
         g_test_skip("a build with sanitizers has no filter");
