@@ -35,14 +35,14 @@ typedef struct Host {
         SlotState *states; /* [envs] */
         double *noise;     /* [envs][n_action]: its state (lib/noise.h); NULL: no state */
         PairWalk *pairs;   /* [envs / 2]; NULL: there are no pairs */
-        /* [envs + agents][observation_bytes]: the frame stack of each slot, then one for each agent of the
-         * environment that steps; NULL: observations are not stacks of frames */
+        /* [envs + agents][observation_bytes]: the frame stack of each slot, then those of the newest step,
+         * one for each agent; NULL: observations are not stacks of frames */
         uint8_t *stacks;
         float *parameters; /* [FORWARD_ROWS_MAX]: the distribution of one action each */
-        /* for all agents of an environment */
+        /* the newest action and step of each agent of one environment */
         void *action; /* clipped */
         ActordStep *steps;
-        void *sample, *observation; /* in an evaluation: the action as drawn, and the observation */
+        void *sample, *observation; /* in an evaluation: the action before clipping, and the observation */
         Regulation regulation;      /* for a job with a controller or an envelope */
         bool regulated;
         RegulationCounts counts; /* of the episode that an evaluation plays */
@@ -61,7 +61,7 @@ typedef struct Host {
 int host_reset(Host *host, Instance *instance, ActordRandom *random, void *ret_observations);
 int host_step(Host *host, Instance *instance, ActordRandom *random, void *ret_observations);
 
-/* Which agents of the instance are present: [agents]. 0, or the environment's error. */
+/* Writes for each agent of the instance whether it is present. 0, or the environment's error. */
 int host_active(const Host *host, const Instance *instance, uint8_t *ret);
 
 /* Call this after a reset or a step. It notes which agents are present. It writes the observations of
@@ -91,7 +91,7 @@ void host_act(const Host *host, const void *observation, const void *policy, voi
  * the step is counted. */
 void host_regulate(const Host *host, const void *before, const void *after, RegulationCounts *counts,
                 ActordStep *step);
-/* The metrics of an episode that has ended: [page->spec.n_metrics]. 0, or the environment's error. */
+/* Writes the page->spec.n_metrics metrics of an episode that has ended. 0, or the environment's error. */
 int host_metrics(const Host *host, const Instance *instance, const RegulationCounts *counts, double *ret);
 
 /* The initialised instance for an actor's environment e. 0, or the error of init(). */
@@ -107,8 +107,8 @@ int host_policy(Host *host, const Order *order);
  * The episode follows from its number and from the policy that the host has loaded. */
 int evaluation_begin(Host *host, uint64_t episode, Instance **ret);
 int evaluation_step(Host *host, Instance *instance, uint64_t episode, uint32_t t, ActordStep *ret);
-/* The episode of evaluation_begin() continues from this state instead; the environment must have
- * set_state(). */
+/* Call this after evaluation_begin(): the episode then begins in this state instead of the one that reset()
+ * chose. The environment must have set_state(). */
 int evaluation_set_state(Host *host, Instance *instance, const double *state);
 bool evaluation_ended(const Host *host, const ActordStep *step, uint32_t t);
 

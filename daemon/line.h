@@ -42,7 +42,7 @@ typedef enum LineName {
 /* Questions to polkit: an agent that never answers delays only its own user. */
 #define QUERIES_MAX      64u
 #define QUERIES_USER_MAX 8u
-/* Processes that copy a caller's files. */
+/* Processes that copy callers' files: how many may run at once, and how many of one user. */
 #define COPIES_MAX      32u
 #define COPIES_USER_MAX 4u
 

@@ -14,8 +14,8 @@ typedef struct WireFields {
         uint8_t *n_fds;     /* the place of the number of descriptors in the message; NULL: there is none */
 } WireFields;
 
-/* The size of the start and the fields with their padding, and the size of the body. message:
- * WIRE_START_BYTES or more. */
+/* The size of the part before the body (the start, the header's fields, padding), and the size of the body.
+ * message: at least its first WIRE_START_BYTES bytes. */
 size_t wire_head_bytes(const uint8_t *message);
 size_t wire_body_bytes(const uint8_t *message);
 

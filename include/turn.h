@@ -60,8 +60,8 @@ typedef struct Order {          /* written by the invoker before go */
         /* CHECKPOINT: 1: the file is the job's last, and may use the space that is reserved for it; RESTORE:
          * 1: reserve that space */
         uint32_t last;
-        /* RESTORE: 1: the policy only plays, so state of slots is skipped if its shape in the file is not
-         * the job's */
+        /* RESTORE: 1: the policy is only played and not trained, so the slots' state in the file is skipped
+         * if it has another shape than the job's */
         uint32_t plays;
         uint32_t hashes;                        /* LEARN: 1: report the policy's digest */
         /* ROLLOUT, for a learner that acts: 1: learn when all rollouts of the round are taken; then the next
@@ -109,8 +109,8 @@ static_assert(offsetof(Turn, done) == 64, "one cache line each");
 /* A value of learning_nsec in a WorkerPage: the invoker wants no further learning. */
 #define LEARNING_FORBIDDEN UINT64_MAX
 
-typedef struct Acted {          /* a learner that acts reports here on one actor's invocation, taken or
-                                 * not */
+typedef struct Acted {          /* a learner that acts reports here on one actor's invocation, whether or
+                                 * not it has taken the rollout */
         uint64_t cpu_nsec;                      /* the CPU time of the thread that acted */
         uint32_t fault;                         /* Fault */
         int32_t detail;
@@ -148,7 +148,8 @@ typedef struct WorkerPage {
         TrialPage trial;                        /* for LAUNCH_TRIAL, which has no orders */
         /* the number of this learner; number 0 publishes and writes checkpoints */
         uint32_t learner;
-        /* SERVE: 1: all actors have ended their rollouts; the writer also signals LEARNER_FD_ASKS */
+        /* SERVE: 1: all actors have ended their rollouts. The invoker writes it, and also signals
+         * LEARNER_FD_ASKS. */
         _Atomic uint32_t serve_stop;
         /* SERVE (out): CLOCK_BOOTTIME of the learner's last look at its actors, at least about once a
          * second */
@@ -179,7 +180,7 @@ typedef enum LearnerFd {
         LEARNER_FD_STATE,       /* directory */
         LEARNER_FD_CHECKPOINT,  /* the file to restore from, or /dev/null */
         /* only for the first learner, if the distribution lets it act: an epoll of the eventfds that actors
-         * signal (descriptor 10 is the program itself) */
+         * signal. Descriptor 10 is the program's own file, for execveat(). */
         LEARNER_FD_ASKS = 11,
         LEARNER_FD_REDUCE,      /* lib/reduce.h; only if there are several learners */
         LEARNER_FD_SEGMENTS = 16,

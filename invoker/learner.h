@@ -20,7 +20,7 @@ struct Learners {
         Answer answer;                /* learner 0's, but with the first fault that any learner reported */
         uint32_t n_answered;
         bool lost; /* a learner has ended by itself */
-        /* each learner's metered time beyond the slowest_nsec of its updates so far */
+        /* each learner's metered CPU time, less the slowest times (see below) that were accepted so far */
         uint64_t credit_nsec[LEARNERS_MAX];
         uint64_t slowest_nsec[LEARNERS_MAX]; /* as the learner reports it (Answer), not yet checked */
         /* the longest time of each kind of order on this host; for LEARN, the time per rollout */
@@ -41,8 +41,8 @@ int learner_start(Learners *learners);
 void learner_order(Learners *learners, uint32_t kind, uint32_t actor);
 void learner_order_checkpoint(Learners *learners, bool last); /* last: no checkpoint follows */
 void learner_stop_serving(Learners *learners);
-/* Moves the deadline of a learner that still looks for its actors' requests, or that has ended the rollouts
- * and is learning. */
+/* Call this when the learner's deadline has passed. Moves the deadline if the learner has looked for its
+ * actors' requests since, or if the learner also acts and has begun to learn. */
 void learner_look(Learners *learners, uint64_t now);
 /* Whether a late actor is waiting for the learner; then the actor's deadline is moved. */
 bool learner_excuses(Learners *learners, Worker *actor, uint64_t now);
@@ -66,7 +66,7 @@ void fused_ordered(Container *containers, const Placement *place, const Learners
 bool fused_learns(const Learners *learners);
 /* When a learner that also acts began to learn; 0: it has not begun, or was not asked to. */
 uint64_t fused_learning_nsec(const Learners *learners);
-/* Call this when the job ends: returns whether it is too late to keep the learner from learning. */
+/* Call this when the job ends: tells the learner not to begin to learn. True: it has begun already. */
 bool fused_forbid_learning(Learners *learners);
 /* Divides the CPU time of the learner's threads among the actors whose rollouts they made. */
 void fused_answered(Learners *learners, Round *round);

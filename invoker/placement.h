@@ -80,7 +80,8 @@ static inline bool place_trains(const Placement *place) {
         return place->invoked->launch.purpose == LAUNCH_TRAIN;
 }
 
-/* The descriptor of the file or directory that is mounted here in an actor's root; -EBADF: there is none. */
+/* The descriptor of the file or directory that is mounted at `at` in an actor's root; -EBADF: there is
+ * none. */
 static inline int place_mount_fd(const Placement *place, const char *at) {
         const Launch *launch = &place->invoked->launch;
 

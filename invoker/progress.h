@@ -71,7 +71,7 @@ typedef struct Progress {
         uint64_t number; /* the last round that has ended */
         bool open;       /* the round was learned from, and waits for its evaluation before it is recorded */
         Decision decision;
-        /* how many containers, from the first on, had an order of this round or need none */
+        /* containers 0 .. n_served - 1 have an order of this round, or need none */
         uint32_t n_served;
         Statistics statistics;
         uint8_t policy_sha256[32]; /* of the policy in the newest checkpoint, written or restored */
@@ -92,8 +92,7 @@ typedef struct Progress {
 } Progress;
 
 /* overlap.c: rounds that do not wait for all actors. */
-/* Begins a round that does not wait for all actors. 0; -ESRCH: the decision names an actor that does not act
- * now. */
+/* Begins such a round. 0; -ESRCH: the decision names an actor that is not acting. */
 int overlap_begin(Progress *progress, const Placement *place);
 /* The actor whose rollout the learner takes next; ACTOR_NONE: it must wait. */
 uint32_t overlap_next(const Progress *progress, const Placement *place);

@@ -28,7 +28,7 @@ typedef struct Trying {
         Container actor;
 } Trying;
 
-/* Maps the request and the numbers behind it. */
+/* Maps the file of the request: the request itself, followed by its numbers. */
 static int map_request(const TrialRequest **ret) {
         const TrialRequest *request;
         uint64_t n, bytes;
@@ -142,8 +142,8 @@ static int check(Trying *t) {
         return 0;
 }
 
-/* Measures outside the sandbox and inside it alternately, so that other load affects both equally. Code of a
- * user runs only inside. */
+/* Measures the environment's speed outside the sandbox and inside it by turns, so that other load affects
+ * both speeds equally. Code of a user runs only inside. */
 static Fault bench(Trying *t, int32_t *ret_detail) {
         bool foreign = fork_runs_foreign_code(&t->place);
 

@@ -13,7 +13,7 @@ typedef struct Adam {
         size_t n;
         float *parameters, *m, *v; /* aligned to 64 */
         uint64_t step;
-        bool shared; /* the vectors belong to shared memory */
+        bool shared; /* the vectors lie in memory of several learners, and are not freed */
 } Adam;
 
 int adam_new(size_t n, Adam **ret);

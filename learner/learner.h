@@ -46,7 +46,7 @@ typedef struct Learner {
         uint64_t policy_version, round;
         uint32_t policy_bank; /* the bank of the newest version */
         uint32_t *banks;      /* [blocks]: the bank of the version with which each rollout was made */
-        uint64_t take_nsec;   /* CPU time of serving and taking since the last update */
+        uint64_t take_nsec;   /* CPU time since the last update: serving actors and taking rollouts */
         Statistics statistics;
         uint64_t reserved_bytes; /* kept free on the disk for the job's last checkpoint */
         int checkpoint_error;    /* of the newest checkpoint; 0: it was written */

@@ -33,9 +33,9 @@
 #include "lib/futex.h"
 
 enum {
-        SPIN_NSEC = 100000,   /* longer than the caller works alone between two phases */
-        FREE_NSEC = 50000,    /* yielding takes less time if no other program wants the core */
-        CREDIT_NSEC = 300000, /* time that a new try of threads may lose, since they must wake up first */
+        SPIN_NSEC = 100000,   /* a thread spins this long; the caller needs less time between two phases */
+        FREE_NSEC = 50000,    /* if sched_yield() takes longer, another program had the core */
+        CREDIT_NSEC = 300000, /* the loss that a new try of threads may have, since they must wake up */
         CREDIT_MAX_NSEC = 5000000, /* the most credit that successful tries can collect */
         LOSS_MAX_NSEC = 4 * CREDIT_MAX_NSEC,
         FORBEARANCE = 50,
@@ -45,7 +45,7 @@ typedef struct Thread {
         Threads *threads;
         uint32_t index;
         pthread_t id;
-        _Atomic uint32_t is_dealt __attribute__((aligned(64))); /* 1: a phase has tasks for it alone */
+        _Atomic uint32_t is_dealt __attribute__((aligned(64))); /* 1: tasks were dealt to this thread */
         /* CPU time of the tasks index, index + n, ... of the phase, whichever thread did them */
         _Atomic uint64_t cpu_nsec;
 } __attribute__((aligned(64))) Thread;

@@ -43,5 +43,5 @@ uint64_t arrival_take(Arrival *arrival, uint32_t actor, uint64_t rollout_nsec, u
  * still acts. n_actors: of the job, at most n_banks - 2. */
 uint32_t arrival_bank(const Arrival *arrival, uint32_t n_actors, uint32_t n_banks);
 
-/* Whether a simulation can reach this state, which comes from a checkpoint. */
+/* Checks a state from a checkpoint: whether the functions above can lead to it. */
 bool arrival_possible(const Arrival *arrival, uint32_t n_actors, uint32_t n_banks, uint64_t policy_version);

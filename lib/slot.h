@@ -99,13 +99,13 @@ bool env_has_picture(const ActordEnv *env);
 bool env_has_frame(const ActordEnv *env);
 /* The first function that the spec requires and the table lacks; SPEC_FIELD_NONE: the table has them all. */
 SpecField env_lacks(const ActordEnv *env, const ActordEnvSpec *spec);
-/* Finds which agents are present in the current state: [n_agents]; all of them if agents never leave. 0; the
+/* Writes for each agent whether it is present in the current state: all are if agents never leave. 0; the
  * error of active(); or -EPROTO: active() reported that no agent is present, or a value other than 0 and 1.
- * If agents may leave, the table must have active(). */
+ * If agents may leave, `env` must have active(). */
 int env_active(const ActordEnv *env, const ActordEnvSpec *spec, const void *instance, uint8_t *ret);
 
-/* Gets the metrics of an episode that has ended: [spec->n_metrics]; the reader must check them. The table
- * must have metrics(). 0, or the error of metrics(). */
+/* Gets the spec->n_metrics metrics of an episode that has ended; the reader must check them. `env` must have
+ * metrics(). 0, or the error of metrics(). */
 int env_metrics(const ActordEnv *env, const ActordEnvSpec *spec, const void *instance, double *ret);
 /* Whether the number is a NaN, which stands for a missing figure, or at most FLT_MAX. So means and
  * deviations of such numbers are finite, and fit the 32-bit numbers of other tools' files. */
@@ -209,7 +209,8 @@ static inline void *segment_snapshot_bytes(
         return (uint8_t *) segment_snapshot(segment, l, bank, e) + l->agents * l->slot_stride;
 }
 
-/* Row t * E + e of the columns. If the observation is a stack, the newest frame. */
+/* The observation in row t * envs + e: before step t of slot e. Of a stack, only the newest frame is stored
+ * here. */
 static inline void *segment_observation(void *segment, const SegmentLayout *l, uint64_t row) {
         return (uint8_t *) segment + l->observations_at + ((l->frames - 1) * l->envs + row) * l->frame_bytes;
 }
@@ -233,8 +234,8 @@ static inline uint32_t stack_reach(const uint8_t *ends, uint32_t envs, uint64_t 
         return most;
 }
 
-/* How many steps before the step of a row frame k of its stack is stored. Frame 0 is the oldest of the
- * `frames` frames. reach: from stack_reach() for the row. */
+/* A row's stack has `frames` frames; frame 0 is the oldest. Returns how many steps before the row's own step
+ * its frame k was stored. reach: from stack_reach() for the row. */
 static inline uint32_t stack_back(uint32_t frames, uint32_t reach, uint32_t k) {
         return frames - 1 - k < reach ? frames - 1 - k : reach;
 }

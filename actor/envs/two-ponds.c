@@ -56,7 +56,7 @@
 #define INFILTRATION_MIN   0.5
 #define INFILTRATION_DECAY 4.0 /* 1/h */
 #define SCALE_MAX          10.0
-/* no number of a snapshot is larger; the whole storm has less water (m, m3) */
+/* A snapshot with a larger number (m or m3) is refused: the whole storm has less water. */
 #define WATER_MAX 1e9
 
 enum { N_PONDS = 2, N_RAIN_HOURS = 10, N_OBSERVATION = N_PONDS + 3 };
@@ -77,8 +77,8 @@ enum {
 static const double storm[N_RAIN_HOURS] = { 0, 1.2, 2.3, 3.2, 3.1, 3.1, 2.1, 1.1, 0.1, 0 }; /* mm/h */
 
 typedef struct TwoPonds {
-        /* The step, the storm's scale, the m3 in ponds and stream, the depth (m) of water on both parts of
-         * each catchment, and the sums. */
+        /* In the order of the enum above. Water in ponds and stream is in m3; water on both parts of each
+         * catchment (roof, meadow) is a depth in m. */
         double state[N_STATE];
         double storm_scale, flood_weight;
 } TwoPonds;

@@ -145,8 +145,8 @@ double outcome_full(const Outcome *outcome) {
         return cost(outcome, "full");
 }
 
-/* The cost of training, without evaluations: these serve the measurement and not the training. It comes from
- * the bill, since only the bill includes start-up and shutdown. */
+/* The cost of training, from the bill, since only the bill includes start-up and shutdown. Evaluations are
+ * subtracted, since they serve the measurement and not the training. */
 static double training_cost(const Outcome *outcome) {
         double evaluation = last(&outcome->series, "cost_evaluation", 1);
 

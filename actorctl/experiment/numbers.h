@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Numbers in the tables of an experiment. */
+/* Prints the numbers in the tables of an experiment. */
 #pragma once
 
 #include <glib.h>

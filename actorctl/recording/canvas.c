@@ -11,7 +11,7 @@
 #define PIXELS     240000.0 /* 600 x 400 */
 #define SIDE_MIN   64
 #define SIDE_MAX   1600
-#define FAR_PIXELS 1e6 /* a point further away is drawn as if it were here */
+#define FAR_PIXELS 1e6 /* coordinates are clipped to -FAR_PIXELS .. FAR_PIXELS before a shape is drawn */
 
 static uint32_t side(double length) {
         return 2 * (uint32_t) (CLAMP(length, SIDE_MIN, SIDE_MAX) / 2 + 0.5);

@@ -10,7 +10,7 @@
 
 typedef struct Video {
         GSubprocess *process;
-        GOutputStream *pipe; /* to the process's standard input */
+        GOutputStream *pipe; /* to ffmpeg's standard input */
 } Video;
 
 static int video_begin(const char *path, const Canvas *canvas, double seconds, void **ret) {

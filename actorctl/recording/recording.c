@@ -23,7 +23,7 @@
 
 struct Recording {
         const Encoder *encoder;
-        char *path, *aside; /* aside: its temporary name; NULL: the file has its final name */
+        char *path, *aside; /* aside: the file's temporary path; NULL: the file has its final path */
         bool folder;
         void *encoding;
         Canvas *canvas;

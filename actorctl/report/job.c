@@ -94,7 +94,7 @@ static void add_facts(Page *page, const ReportJob *job) {
         page_table(page, cells, 2, NULL);
 }
 
-/* At most POINTS_MAX of the rounds in which both columns were measured, evenly chosen. */
+/* Adds a curve of at most POINTS_MAX points, evenly chosen from the rounds that have both numbers. */
 static void add_curve(PlotPanel *panel, const JobRounds *rounds, size_t series, const char *name) {
         PlotCurve curve = { .series = series };
         size_t every = rounds->n / POINTS_MAX + 1;

@@ -38,7 +38,7 @@ void trained_print(const Trained *trained, const Options *options);
 
 /* Whether file_write() would succeed now; no file remains. 0, or a negative errno. */
 int trained_try_write(const char *path);
-/* The path of the user's own scheduler of this name, whose directory is made. g_free(). */
+/* The path of the user's own scheduler of this name; makes its directory. g_free(). */
 char *trained_own_path(const char *name);
 /* The path of the scheduler of this name that came with actord; g_free(). NULL: there is none. */
 char *trained_shipped_path(const char *name);

@@ -20,7 +20,7 @@
 #include "lib/settings/print.h"
 
 enum {
-        /* rounds with one and with two actors alternate; a schedule has at most 32 pairs */
+        /* pairs of rounds, one with one actor and one with two; Schedule= has room for 16 pairs */
         PAIRS = 12,
         SHORT_ROUNDS = 60, /* rounds of one step */
         ROUNDS_MOST = 1000,

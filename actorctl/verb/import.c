@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* import: turns descriptions of other programs into a job file. */
+/* import: makes a job file from the settings of another tool (RL Zoo, CleanRL). */
 #include <string.h>
 
 #include "actorctl/actorctl.h"

@@ -9,7 +9,7 @@ typedef struct BillBeside {
         Table *estimates, *fleets; /* for programs */
         Table *known;              /* the known estimates, for people */
         bool has_estimates, has_fleets;
-        GString *unknown; /* lines about the other estimates */
+        GString *unknown; /* a line for each estimate that is not known */
         char *reason;     /* of the last unknown estimate */
         double serverless;
 } BillBeside;

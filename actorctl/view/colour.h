@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Colours of a terminal. */
+/* Prints in colours if the output is a terminal that shows them. */
 #pragma once
 
 #include <stdbool.h>

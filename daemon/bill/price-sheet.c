@@ -37,7 +37,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PriceSheet, price_sheet_free)
 
 typedef struct Source {
         const char *text, *file_name;
-        bool stored; /* set by price_sheet_parse_stored() */
+        bool stored; /* the sheet is actord's own copy, in which a key may be given twice */
         char **ret_message;
 } Source;
 
@@ -367,7 +367,7 @@ uint32_t price_sheet_learners_max(const PriceSheet *sheet, const JobSettings *se
         return (uint32_t) fmin(UINT32_MAX, sheet->learner_count * sheet->learner_functions);
 }
 
-/* Refuses more learners than the servers of the sheet have places for. */
+/* Refuses a job with more learners than the servers of the price sheet have room for. */
 static int check_learners(const PriceSheet *sheet, const JobSettings *settings, char **ret_message) {
         uint32_t n_learners = distribution_learners(distribution_of(settings), settings);
         uint32_t n_places = price_sheet_learners_max(sheet, settings);

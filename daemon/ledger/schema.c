@@ -82,7 +82,7 @@ static const char schema_checkpoints[] =
                 ") STRICT";
 
 /* If the job's processes died and were started again, their work after the last checkpoint was repeated, so
- * it is waste. This is derived here and never written. */
+ * it is waste. The views derive this from the checkpoints; no column holds it. */
 #define REPEATED                                                                      \
         "(r.life < j.life AND r.seq > coalesce((SELECT max(c.seq) FROM checkpoints c" \
         " WHERE c.job = r.job AND c.life = r.life), 0))"
@@ -338,8 +338,8 @@ static const char *statement_of(const char *step, const char *words, const char 
         return n_table == 0 || step[n + n_table] == ' ' ? step + n + n_table : NULL;
 }
 
-/* Adds the columns that later steps add to the table. They stand before the line of its primary key, if
- * there is one. So their order is that of a table to which the steps added them. */
+/* Adds to a CREATE TABLE all columns that later schemas add to this table: at the end, or before the line of
+ * its primary key. So a new table has its columns in the same order as an upgraded one. */
 static char *create_newest(const char *create, const char *table, size_t n_table) {
         const char *key = strstr(create, "\n  PRIMARY KEY ("), *at = key ?: g_strrstr(create, "\n)");
         GString *text = g_string_new_len(create, at - create);

@@ -18,8 +18,8 @@ static const struct Errors {
         double round; /* the squared relative error of the progress of one round */
         /* the squared relative error from one stay to the next, since training changes */
         double drift;
-        double theory;      /* by how many doublings the b of theory is usually wrong */
-        double theory_most; /* the most misfit for a distance from the b of theory */
+        double theory;      /* by how many doublings the b from theory is usually wrong (response.h) */
+        double theory_most; /* a candidate gets at most this misfit for its distance from that b */
 } errors_noise = { 0.3, 0.1, 2, 2.5 }, errors_sharp = { 0.5, 0.2, 1.5, INFINITY };
 
 static const struct Errors *errors_of(Law law) {
@@ -42,8 +42,8 @@ static const Stay *stay_at(const Response *response, uint64_t back) {
         return &response->stays[(response->n_stays - 1 - back) % STAYS];
 }
 
-/* How many rounds of a stay are compared. Rounds that are further from the change show more of training than
- * of the change. */
+/* How many rounds at either end of a stay (response.h) are compared with the neighbouring stay. Rounds that
+ * are further from the change of the number of actors show more of training than of this change. */
 static uint32_t local(const Stay *stay) {
         return stay->n_rounds < LOCAL ? stay->n_rounds : LOCAL;
 }
@@ -78,8 +78,8 @@ uint32_t response_rounds(const Response *response) {
         return response->n_stays > 0 ? stay_at(response, 0)->n_rounds : 0;
 }
 
-/* The mean progress of the first rounds of `after`, divided by that of the last rounds of `before`; at most
- * eight rounds of each count. NaN: one of the two is 0. */
+/* The mean progress of the first rounds of `after`, divided by that of the last rounds of `before`, of at
+ * most eight rounds each. NaN: one of the two means is 0. */
 static double change_between(const Stay *before, const Stay *after) {
         return before->last > 0 && after->first > 0 ? after->first / before->last : NAN;
 }

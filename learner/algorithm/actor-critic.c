@@ -21,7 +21,7 @@ Node actor_critic_advantage(Tape *t, AdvantageScale scale) {
 
 Node actor_critic_surrogate(Tape *t, Node advantage, Node ratio, double clip) {
         Node held = tape_clip(t, ratio, clip);
-        /* If the clipped ratio gives the smaller objective, the ratio is a constant. */
+        /* If the clipped ratio gives the smaller objective, it is a constant and has no gradient. */
         Node least = tape_min(t, tape_multiply(t, advantage, held), tape_multiply(t, advantage, ratio));
 
         tape_sum(t, ACTOR_CRITIC_CLIPPED, tape_differs(t, held, ratio), 1.0);

@@ -191,8 +191,8 @@ static uint32_t window_slot(const Replay *replay, uint64_t window) {
         return low;
 }
 
-/* Gathers the K frames that a step saw or, for the observation after it, the K - 1 frames before its last
- * one. */
+/* Gathers the stack of n_frames frames that ends with this step's frame. It serves two observations: the one
+ * that the step saw, and, without its newest frame, the one after the step. */
 static void frames_gather(
                 const Replay *replay, uint32_t slot, uint64_t step, uint32_t n_frames, uint8_t *ret) {
         uint32_t reach = 0;

@@ -16,7 +16,7 @@
 typedef struct Replay {
         uint32_t n_slots, n_action, n_choices;
         uint32_t images;          /* observations are bytes and not floats */
-        uint32_t frames;          /* K, as in a batch: stacks are built when a window is drawn */
+        uint32_t frames;          /* frames of a stack (K below); stacks are built when a window is drawn */
         size_t observation_bytes; /* bytes of the part of an observation that is in a batch's row */
         uint64_t capacity;        /* steps of each slot where windows may begin */
         uint64_t ring;      /* capacity + K - 1 steps of each slot are kept, for the oldest stacks' frames */
@@ -28,7 +28,7 @@ typedef struct Replay {
         uint8_t *ends; /* EndKind; also TRUNCATED where an invocation cut an episode off */
 
         uint32_t n_steps; /* steps of a window */
-        uint64_t *first;  /* [n_slots + 1]: the windows that may be drawn from earlier slots */
+        uint64_t *first;  /* [n_slots + 1]: how many windows may be drawn from the slots before this one */
 
         /* one minibatch: the first step of each window that was drawn, then the observation after each */
         Batch *drawn;

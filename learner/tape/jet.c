@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Computes derivatives forwards, in double precision. Each node has its value, and its first and second
- * derivatives with respect to the network's outputs that a loss reads (Term). There are few, so this is
- * simpler than to compute second derivatives backwards. It is done only for a sub-sample of rows. */
+ * derivatives with respect to the network's outputs that a loss reads (Term). A loss reads few outputs, so
+ * this is simpler than to compute second derivatives backwards. It is done only for a sub-sample of rows. */
 #include <assert.h>
 #include <math.h>
 

@@ -104,8 +104,8 @@ static inline Dataset *dataset_free(Dataset *dataset) {
 
 /* The episode that a step belongs to. */
 uint64_t dataset_episode(const Dataset *dataset, uint64_t step);
-/* The meaning of a detail in words. *ret_episode: the episode that it concerns, or -1. NULL: the detail has
- * no meaning. */
+/* Explains an Answer's detail about a data set. *ret_episode: the episode that is wrong, or -1. NULL: the
+ * detail names no problem. */
 const char *dataset_problem(int32_t detail, int64_t *ret_episode);
 
 /* path: of the module. 0; -ENOENT: it is missing, or does not load; -EPROTO: it is from another build. */

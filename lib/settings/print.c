@@ -24,7 +24,7 @@ const SettingRow *setting_row(Setting i) {
         return (unsigned) i < _SETTING_MAX ? &rows[i] : NULL;
 }
 
-/* some lists have further columns */
+/* "..." stands for further columns, which some lists of words have */
 #define X(name, word, ...)        word,
 #define TABLE(type, PREFIX, list) static const char *const words_##type[] = { list(X) NULL };
 CHOICES(TABLE)
@@ -164,7 +164,7 @@ static int print_amounts(const setting_amounts *value, char *ret) {
                 setting_money money = { .nano = value->nano[i] };
                 char text[SETTING_TEXT_MAX];
 
-                /* the currency is printed once: eight times would be too long */
+                /* only the last amount has the currency: after each amount, the text would be too long */
                 if (i + 1 == value->n)
                         memcpy(money.currency, value->currency, sizeof(money.currency));
                 (void) print_money(&money, text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Measures images through the networks of papers: frames through an actor's forward pass, one at a time and
- * as many as the actor has environments, and rows through a learner's passes. One large product of matrices
- * on this core is measured for comparison. */
+/* Measures how fast published networks process images. An actor's forward pass gets one frame at a time, or
+ * one of each of its environments. A learner's forward and backward passes get rows. One large product of
+ * matrices on this core is measured for comparison. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>

@@ -35,7 +35,7 @@ static struct {
         double work, met, missed, jain; /* sums over the block */
         /* over the block, for jobs without a deadline and with one: their number and the sum of x */
         double n_of[2], sum_of[2];
-        double n, sum, squares;      /* over the episode: jobs, x and x^2 */
+        double n, sum, squares;      /* over the episode: the number of jobs, the sums of x and x^2 */
         double n_finished, n_missed; /* the episode's own metrics */
 } play;
 

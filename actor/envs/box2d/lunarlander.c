@@ -23,7 +23,7 @@
 #define MAIN_BELOW       (4 / SCALE)
 #define SIDE_AWAY        (12 / SCALE)
 #define SIDE_ABOVE       (14 / SCALE)
-#define SIDE_ABOVE_X     (17 / SCALE) /* in the original, x and y use different heights */
+#define SIDE_ABOVE_X     (17 / SCALE) /* Gymnasium computes x with this height, and y with SIDE_ABOVE */
 #define LEG_AWAY         (20 / SCALE)
 #define LEG_DOWN         (18 / SCALE)
 #define LEG_TORQUE       40.0
@@ -46,7 +46,7 @@ typedef struct LanderStep {
 
 typedef struct LanderDrawn { /* numbers drawn at the reset, in Gymnasium's order */
         double height[N_CHUNKS + 1], force[2], wind, torque;
-        double dispersion[2]; /* in the step before the first observation */
+        double dispersion[2]; /* as in LanderStep, for the step that leads to the first observation */
 } LanderDrawn;
 
 enum { N_DRAWN = sizeof(LanderDrawn) / sizeof(double) };
@@ -130,8 +130,7 @@ static void ground_points(const double drawn[N_CHUNKS + 1], double ret[N_CHUNKS]
                 height[i] = PAD_HEIGHT;
 
         for (int i = 0; i < N_CHUNKS; i++) {
-                /* The left neighbour of the first height is the last drawn number, which belongs to no
-                 * chunk. */
+                /* As in Gymnasium, the first height has the last one as its left neighbour. */
                 double left = height[i > 0 ? i - 1 : N_CHUNKS];
 
                 ret[i][0] = WIDTH / (N_CHUNKS - 1) * i;
@@ -185,7 +184,7 @@ static void build_lander(World *world) {
         }
 }
 
-/* tanh(sin(2 k x) + sin(pi k x)) never repeats. */
+/* The strength of a gust, in -1 .. 1. It never repeats: the ratio of the two frequencies is irrational. */
 static double gust(double index) {
         return tanh(sin(0.02 * index) + sin(M_PI * 0.01 * index));
 }

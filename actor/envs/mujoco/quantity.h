@@ -31,11 +31,11 @@ typedef struct MeasureOf {
         double seconds;       /* the time since `before` */
         double ctrl_squares;
         bool terminated;
-        int n_skipped; /* how many positions are not observed */
+        int n_skipped; /* how many positions, from the first on, are not observed */
 } MeasureOf;
 
-/* *n_slots: how many velocities have a slot (see Measure); the call adds those of these terms. 0; -EINVAL
- * with a sentence. */
+/* *n_slots: the number of slots in use (see Measure); the call adds a slot for each velocity of `terms`. 0;
+ * -EINVAL with a sentence. */
 int measures_find(const Terms *terms, const mjModel *model, int *n_slots, Measures *ret, char *message,
                 size_t n_message);
 

@@ -204,7 +204,7 @@ static int stormwater_reset(void *instance, ActordRandom *random, void *ret_obse
 static float opening_of(const Stormwater *s, float action) {
         float half = (1 + fmaxf(action, -1)) / 2, opening = action;
 
-        if (s->actions == ACTIONS_FINE) /* large ponds need fine openings below a tenth */
+        if (s->actions == ACTIONS_FINE) /* large ponds need openings below 0.1 in fine steps */
                 opening = half * half * half * half;
         else if (s->actions == ACTIONS_CENTRED)
                 opening = half;

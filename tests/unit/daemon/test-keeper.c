@@ -430,7 +430,7 @@ static void test_killed_late(void) {
         char byte;
 
         open_fixture(&f);
-        /* A keeper never holds sealed memory: it is ready at once. */
+        /* A keeper never holds sealed memory, so it is ready for the next message at once. */
         send_fds(&f, 'x', &sealed, 1);
         received = receive(&f, 1000);
         close_tokens(&received);

@@ -75,7 +75,7 @@ static void test_older_file(void) {
                         SQLITE_ERROR);
         sqlite3_close(db);
 
-        /* Twice: the second time there is nothing left to add. */
+        /* The ledger is opened twice: the second time there is no column left to add. */
         for (int i = 0; i < 2; i++) {
                 ledger = ledger_close(ledger);
                 assert_ok(ledger_open(path, &ledger));
@@ -153,8 +153,8 @@ static void test_cut_short(void) {
         remove_ledger(path, directory);
 }
 
-/* Every table, view, index and trigger of a ledger, and each column with its place. Only statistics come
- * in any order, since they are added without a new schema. */
+/* Every table, view, index and trigger of a ledger, and each column with its place in its table. The places
+ * of statistics may differ, so they are left out: their columns are added without a new schema. */
 static char *shape_of(Ledger *ledger) {
         _cleanup_statement_ sqlite3_stmt *statement = NULL;
         GString *shape = g_string_new(NULL);

@@ -16,7 +16,7 @@
 #define NOISE_ACTORS 32u /* Learner.NoiseActors= */
 #define PARTS_ALONE  8u  /* into which the learner divides the rows of a single actor */
 
-/* The formulas of these tests hold if memory for a time is the only charge; its rate does not matter. */
+/* The formulas of these tests hold if GB-seconds are the only charge; their rate does not matter. */
 static const char memory_alone[] = SHEET("[Execution]\nGBSecond=0.0000166667\n");
 
 static JobSettings settings_new(uint32_t lowest, uint32_t highest, double time_price) {
@@ -179,8 +179,8 @@ static void test_constants(void) {
 /* A round of A actors reports the policy loss -furthest A / (A + truth). truth NaN: it reports none. */
 static double truth = NAN, furthest = 0.01;
 
-/* Tells a scheduler the same round again and again, with the number that it decides, until it settles.
- * Times in seconds. */
+/* Lets a scheduler decide for sixty rounds, all with this noise and these times (in seconds). Returns its
+ * last number of actors. */
 static uint32_t settle_priced(
                 const char *prices, JobSettings settings, double noise, double slowest, double learner) {
         g_autoptr(PriceSheet) sheet = sheet_new(prices);
@@ -252,7 +252,7 @@ static void test_equation(void) {
         g_assert_cmpuint(settle(settings, 100 * ROWS, 1, 0), ==, MOST);
 }
 
-/* All charges of a sheet are weighed, since the scheduler itself knows no price. */
+/* auto weighs all charges of a price sheet, since it asks the bill's own code for the cost of a round. */
 static void test_charges(void) {
         JobSettings settings = settings_new(1, MOST, 1);
         uint32_t n = settle(settings, 100 * ROWS, 1, 0.25);
@@ -386,8 +386,8 @@ static void test_measured(void) {
         truth = NAN;
 }
 
-/* The first rounds tell which law holds. If they get further than the sharp law allows for so few rows, more
- * rows only make the gradient less noisy, and the law of noise holds. */
+/* The first rounds tell which law holds. If they change the policy more than the sharp law allows for so few
+ * rows, more rows only make the gradient less noisy, and the law of noise holds. */
 static void test_far(void) {
         JobSettings settings = settings_new(1, MOST, 1), four = settings_new(4, MOST, 0);
         double usual = 5632.0 / ROWS, limit = 0.028 / sqrt(usual);
@@ -408,8 +408,8 @@ static void test_far(void) {
         g_assert_cmpuint(settle(settings, 0, 1, 0.25), >=, (uint32_t) (usual / 4));
         furthest = 1.9 * limit * (4 + usual) / 4;
         g_assert_cmpuint(settle(four, 0, 1, 0.25), >=, (uint32_t) (usual / 4));
-        /* If more rows do not mean more gradient steps, the law of noise holds, and measured progress counts
-         * however far rounds get. */
+        /* If more rows do not mean more gradient steps, the law of noise holds. Then measured progress
+         * counts, whether rounds change the policy much (furthest = 100) or little (0.01). */
         settings.updates = UPDATES_PER_ROUND;
         settings.time_price = 1;
         truth = 256;
@@ -419,7 +419,7 @@ static void test_far(void) {
         furthest = 0.01;
 }
 
-/* Rounds of a job under an objective, one after the other. */
+/* A job with an Objective=, whose rounds a test makes one after the other. */
 typedef struct Timed {
         JobSettings settings;
         PriceSheet *sheet;
@@ -496,9 +496,8 @@ static void test_objectives(void) {
         g_assert_cmpuint(late, >=, pressed);
 }
 
-/* One round takes most of the time before a deadline. The next decision says that the deadline cannot be
- * met, before it has passed, and so do all later decisions. The end of the job that they expect is always in
- * the future. */
+/* One round takes most of the time before a deadline. From the next decision on, while there is still time,
+ * each decision says that the deadline cannot be met. Each expects the job's end in the future. */
 static void test_late(void) {
         enum { DEADLINE_S = 20 };
         Timed t = timed_new(OBJECTIVE_DEADLINE, DEADLINE_S);

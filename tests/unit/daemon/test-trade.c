@@ -335,7 +335,7 @@ static void test_speed_changes(void) {
         double now = 0;
 
         g_assert_cmpfloat(last, <, 0.05);
-        g_assert_cmpfloat(last, >, 0.02); /* it has stood still for 1500 s, and its rounds take 60 s */
+        g_assert_cmpfloat(last, >, 0.02); /* the job stood still for 1500 s; its rounds take 60 s */
         g_assert_cmpfloat(trade_speed(&speed, now, 0, now), ==, 0);
         for (int i = 1; i <= 20; i++) {
                 now += i <= 10 ? 30 : 3;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A learner's convolutions, forwards and back, against plain sums in double precision; and each set of
- * kernels that this host has against the others. The source is included, since the kernels are not
+/* Compares a learner's convolutions, forward and backward, with plain sums in double precision, and the sets
+ * of kernels that this host has with each other. The source is included, since the kernels are not
  * exported. */
 #include "learner/kernel/convolution.c" /* NOLINT(bugprone-suspicious-include) */
 

@@ -58,7 +58,7 @@ static void test_case(gconstpointer data) {
         Bed bed = {};
         size_t n;
 
-        learn_once(&bed, data, 0); /* the parameters stay where the gradient was taken */
+        learn_once(&bed, data, 0); /* with LearningRate=0 the step does not change the parameters */
         n = bed.page.network.n_parameters;
         g_assert_cmpuint(n, <=, G_N_ELEMENTS(parameters));
         bed_advantages(&bed, advantages);

@@ -64,8 +64,8 @@ static double ratio(const VtraceIn *in, uint32_t row) {
         return exp((double) in->log_probability[row] - (double) in->behaviour_log_probability[row]);
 }
 
-/* v_s = V(x_s) + sum over t of gamma^(t - s) (product over s <= i < t of c_i) rho_t (r_t + gamma V(x_t+1)
- * - V(x_t)) */
+/* Equation 1 of the paper: v_s = V(x_s) + sum over t of gamma^(t - s) (product over s <= i < t of c_i) rho_t
+ * (r_t + gamma V(x_t+1) - V(x_t)) */
 static double target_defined(const Sequence *s, uint32_t t, uint32_t e) {
         const StepsIn *in = &s->in;
         double v = (double) in->values[t * ENVS + e];

@@ -45,8 +45,8 @@ static void set(JobSettings *s, Setting i) {
         s->present[i / 64] |= 1ull << (i % 64);
 }
 
-/* The CPUs of a job are those of its actors or of its learners, whichever are more, or both where they
- * overlap. */
+/* A job needs CPUs for its actors or for its learners, whichever are more. Where actors act while learners
+ * learn, it needs the sum. */
 static void test_cpus(void) {
         JobSettings s = settings;
 

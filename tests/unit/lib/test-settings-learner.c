@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Values of [Learner] that contradict each other, or the rounds that it learns from, are refused with the
- * figures. Values at the limit are accepted. */
+/* Values of [Learner] are refused if they contradict each other or the size of a round. The message has the
+ * numbers. Values at the limit are accepted. */
 #include <errno.h>
 #include <string.h>
 
