@@ -46,7 +46,7 @@ typedef struct Host {
         Regulation regulation;      /* for a job with a controller or an envelope */
         bool regulated;
         RegulationCounts counts; /* of the episode that an evaluation plays */
-        void *before;            /* the observation before a step of that episode */
+        void *before;            /* in an evaluation: the observation before the newest step */
         /* [agents][n_own]: the environment's own observations; NULL: observations have no other part */
         float *own;
         float *shared;                     /* [n_shared]: the shared state; NULL: it is not read */

@@ -20,8 +20,8 @@ int directory_make(int at_fd, const char *path);
  * *ret_name: the directory's name, to be freed. */
 int job_directory_new(int jobs_fd, bool shared, char **ret_name);
 
-/* Renames the directory to the job's number. A directory of that number that an earlier ledger left is kept
- * as N.before-… */
+/* Renames the directory to the job's number. If an earlier ledger left a directory with this number, that
+ * one is renamed to N.before-… */
 int job_directory_commit(int jobs_fd, const char *name, uint64_t job);
 void job_directory_discard(int jobs_fd, const char *name);
 

@@ -10,5 +10,6 @@
 void job_watch_start(Job *job);
 /* Call this when the invoker has sent anything. */
 void job_watch_heard(Job *job);
-/* After usec, the invoker is killed. what: a constant string with the reason, or NULL. */
+/* Sets the job's deadline, in place of an earlier one. After usec the invoker is killed, or gets more time
+ * while it waits for the daemon or for a checkpoint. what: a constant string with the reason, or NULL. */
 void job_arm_deadline(Job *job, uint64_t usec, const char *what);

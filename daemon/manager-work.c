@@ -123,7 +123,7 @@ static void ledger_recovered(Manager *manager) {
         log_send(&entry, LOG_NOTICE, "The ledger can be written again.");
         jobs_schedule(&manager->context.jobs);
 
-        /* The jobs offer the records that the ledger refused. */
+        /* Each job reads its spool again, since the ledger refused the job's last records. */
         JOBS_FOREACH (job, &manager->context.jobs) {
                 if (!job_active(job))
                         continue;

@@ -54,7 +54,7 @@ typedef struct Order {          /* written by the invoker before go */
         uint32_t snapshot_bank;
         /* LEARN: how many rollouts of the round were taken, those of actors 0 .. n_actors - 1 */
         uint32_t n_actors;
-        uint32_t remote;                        /* ROLLOUT: 1: ask the learner, which acts */
+        uint32_t remote;                        /* ROLLOUT: 1: ask the learner for each action */
         /* the bank of policy_version; LEARN: the bank for the next version */
         uint32_t policy_bank;
         /* CHECKPOINT: 1: the file is the job's last, and may use the space that is reserved for it; RESTORE:
@@ -98,8 +98,8 @@ typedef struct Turn {
         _Atomic uint32_t go;                    /* counts orders; the worker waits while it equals `done` */
         uint8_t pad0[60];
         _Atomic uint32_t done;                  /* with its answer, the worker copies `go` here */
-        _Atomic uint32_t asleep;                /* set by the invoker, which sleeps: ring the bell */
-        _Atomic uint32_t parked;                /* set by the worker, which sleeps on `go`: wake it */
+        _Atomic uint32_t asleep;                /* the invoker sleeps, and wants to hear the bell */
+        _Atomic uint32_t parked;                /* the worker sleeps on `go`, and wants a wake-up */
         uint8_t pad1[52];
         Order order;
         Answer answer;

@@ -26,7 +26,7 @@ struct Learners {
         /* the longest time of each kind of order on this host; for LEARN, the time per rollout */
         uint64_t longest_nsec[_ORDER_KIND_MAX];
 
-        uint64_t acting_nsec; /* CPU time of a learner that also acts, without the part that records have */
+        uint64_t acting_nsec; /* CPU time of a learner that also acts, as far as no record has it yet */
         bool threads_tried;   /* thread_meters_init() was called */
         ThreadMeters threads;
 

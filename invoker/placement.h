@@ -64,8 +64,8 @@ typedef struct Placement {
         int page_fd, policy_fd;
         int policy_read_fd; /* the same file for reading only; -EBADF: until policy_fd is sealed */
         int *segment_fds;   /* [n_actors] */
-        /* an epoll of the eventfds that actors signal, and the invoker's own eventfd in it; -EBADF: actors
-         * act by themselves */
+        /* asks_fd: an epoll of the eventfds that actors signal; stop_fd: the invoker's own eventfd in this
+         * epoll; -EBADF: actors act by themselves */
         int asks_fd, stop_fd;
         int reduce_fd; /* shared by several learners; -EBADF: there is one learner */
 } Placement;

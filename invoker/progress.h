@@ -69,7 +69,7 @@ typedef struct Progress {
         Phase phase;
         Round *round;    /* the round in progress */
         uint64_t number; /* the last round that has ended */
-        bool open;       /* the round was learned from, and waits for its evaluation before it is recorded */
+        bool open;       /* the learner has learned from the round; its record waits for an evaluation */
         Decision decision;
         /* containers 0 .. n_served - 1 have an order of this round, or need none */
         uint32_t n_served;

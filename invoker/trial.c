@@ -114,8 +114,8 @@ static Fault try_once(Trying *t, int32_t *ret_detail) {
         return page->fault < _FAULT_MAX ? page->fault : FAULT_ANSWER;
 }
 
-/* Tries each point in an actor of its own. If a point does not end, or the spec is unusable, the remaining
- * points are not tried. */
+/* Tries each TrialPoint of the environment in an actor of its own. If a point does not end, or the spec is
+ * unusable, the remaining points are not tried. */
 static int check(Trying *t) {
         int32_t failed = 0; /* the point after which no other point is tried */
 

@@ -45,7 +45,7 @@ typedef struct Learner {
         Curvature *curvature; /* NULL: it is not measured */
         uint64_t policy_version, round;
         uint32_t policy_bank; /* the bank of the newest version */
-        uint32_t *banks;      /* [blocks]: the bank of the version with which each rollout was made */
+        uint32_t *banks;      /* for each rollout of the batch: the bank of the version that made it */
         uint64_t take_nsec;   /* CPU time since the last update: serving actors and taking rollouts */
         Statistics statistics;
         uint64_t reserved_bytes; /* kept free on the disk for the job's last checkpoint */

@@ -7,7 +7,8 @@
 #include "learner/algorithm/values.h"
 #include "learner/runtime-internal.h"
 
-/* The chooser and the network that values its action have the same shape, so they read the same columns. */
+/* The network that chooses an action and the network that values it have the same shape, so they read the
+ * same columns. */
 static void bootstrap_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
         Batch *b = rt->batch;

@@ -279,7 +279,8 @@ static uint64_t phase_open(Threads *threads, uint32_t n_open) {
         return now_nsec() - begun_nsec;
 }
 
-/* Adds the time of a phase as if each thread did its own tasks: that of the slowest one. */
+/* Adds the time that a phase would have taken if each thread had done its own tasks: the time of the slowest
+ * thread. */
 static void phase_meter(Threads *threads, uint64_t start_nsec) {
         uint64_t slowest_nsec = 0;
 

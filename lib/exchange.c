@@ -55,7 +55,7 @@ void exchange_ask(Exchange *exchange, uint64_t ordinal, uint32_t step, uint64_t 
         if (answered_soon(exchange, number, spin_nsec))
                 return;
         atomic_store_explicit(&exchange->parked, 1, memory_order_seq_cst);
-        /* An answer to a request of a process that has died may still arrive meanwhile. */
+        /* The answer to an earlier request, of a process that has died, may arrive first. */
         while ((last = atomic_load_explicit(&exchange->answered, memory_order_seq_cst)) != number)
                 futex_wait(&exchange->answered, last);
         atomic_store_explicit(&exchange->parked, 0, memory_order_relaxed);

@@ -53,7 +53,7 @@ KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tile)(con
                         *(KERNEL(Loose) *) (c + i * c_m + v * KERNEL_WIDTH) = sums[i][v];
 }
 
-/* Computes the last columns, which do not fill a vector. The numbers of b beyond them are read and
+/* Computes the last columns, which do not fill a vector. The numbers of b beyond these columns are read and
  * ignored. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(tile_rest)(const Product *p,
                 uint32_t m, uint32_t n_rest, const float *a, const float *b, uint32_t n_k, const float *bias,

@@ -26,8 +26,8 @@ static uint64_t batch_rows(const JobSettings *settings, const SegmentLayout *l) 
         return settings_actors_max(settings) * ((uint64_t) l->steps * l->envs + l->envs + l->finals_max);
 }
 
-/* How many parameters the largest network with a gradient has. Each learner keeps its own copy of all
- * networks but the policy. The learners add up the gradients of all networks, as those of the policy. */
+/* The number of parameters of the largest network that has a gradient: the learners add up the gradients of
+ * all networks. Only the policy's parameters are shared; of other networks each learner has its own copy. */
 static uint64_t gradient_numbers(const JobSettings *settings, const Network *policy) {
         const AlgorithmRow *row = algorithm_row(settings->algorithm);
         uint64_t most = policy->n_parameters;

@@ -107,7 +107,7 @@ int env_active(const ActordEnv *env, const ActordEnvSpec *spec, const void *inst
 /* Gets the spec->n_metrics metrics of an episode that has ended; the reader must check them. `env` must have
  * metrics(). 0, or the error of metrics(). */
 int env_metrics(const ActordEnv *env, const ActordEnvSpec *spec, const void *instance, double *ret);
-/* Whether the number is a NaN, which stands for a missing figure, or at most FLT_MAX. So means and
+/* Whether the number is in -FLT_MAX .. FLT_MAX, or a NaN, which stands for a missing figure. So means and
  * deviations of such numbers are finite, and fit the 32-bit numbers of other tools' files. */
 static inline bool metric_possible(double x) {
         return !(fabs(x) > (double) FLT_MAX);
@@ -278,8 +278,8 @@ static inline Exchange *segment_exchange(void *segment, const SegmentLayout *l) 
  * forged the column, only frames of this slot are read. */
 void segment_stack_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row,
                 void *ret_observation);
-/* The observation after the step of this row, which truncated the episode. Its newest frame is the segment's
- * last observation number i. */
+/* The observation after the step of this row, which truncated the episode. Its newest frame is number i of
+ * the observations that the segment stores beside the rows. */
 void segment_final_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row, uint64_t i,
                 void *ret_observation);
 

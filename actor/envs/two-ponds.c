@@ -78,7 +78,7 @@ static const double storm[N_RAIN_HOURS] = { 0, 1.2, 2.3, 3.2, 3.1, 3.1, 2.1, 1.1
 
 typedef struct TwoPonds {
         /* In the order of the enum above. Water in ponds and stream is in m3; water on both parts of each
-         * catchment (roof, meadow) is a depth in m. */
+         * catchment (roof, meadow) is a depth in m. The sums at the end are in m3. */
         double state[N_STATE];
         double storm_scale, flood_weight;
 } TwoPonds;

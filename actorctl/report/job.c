@@ -182,7 +182,7 @@ static void add_decisions(Page *page, const GPtrArray *decisions) {
         }
 }
 
-/* The curves as numbers: a few rounds, evenly chosen. */
+/* Adds a table with the numbers of the curves, for a few rounds, evenly chosen. */
 static void add_course(Page *page, const JobRounds *rounds, const char *currency) {
         g_autoptr(GPtrArray) cells = g_ptr_array_new_with_free_func(g_free);
         static const char *const names[] = { "round", "env_steps", "actors", "return_mean" };

@@ -55,7 +55,7 @@ static int remembered(Connection *connection, GArray *rows) {
         return 0;
 }
 
-/* A row of the list does not have the limit of steps, so this reads it from jobs that have not ended. */
+/* Finds how far a job is. A row of the list lacks StopSteps=, so a job that has not ended is asked for it. */
 static void find_progress(Connection *connection, ListedJob *row) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         g_autofree char *path = g_strdup_printf("%s/%" G_GUINT64_FORMAT, BUS_PATH_JOB_PREFIX, row->id);

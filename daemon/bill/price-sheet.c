@@ -383,7 +383,7 @@ static int check_learners(const PriceSheet *sheet, const JobSettings *settings, 
         return -EINVAL;
 }
 
-/* Refuses more actors than the servers have places for. */
+/* Refuses a job with more actors than the servers have room for. */
 static int check_actors(const PriceSheet *sheet, const JobSettings *settings, char **ret_message) {
         g_autofree char *reason = NULL;
         int r = price_sheet_check_places(sheet, settings, &reason);

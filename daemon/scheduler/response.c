@@ -30,8 +30,8 @@ double response_of(double n_actors, Law law) {
         return n_actors / (law.sharp ? sqrt(n_actors * n_actors + law.b * law.b) : n_actors + law.b);
 }
 
-/* What a round of n_actors measures by the law. Under the sharp law the steps of a round add up as in a
- * random walk, so a round measures the square root of its progress. */
+/* The number that a round of n_actors reports as its progress, by the law. Under the sharp law the steps of
+ * a round add up as in a random walk, so the reported number is the square root of the progress. */
 static double measured(uint32_t n_actors, Law law) {
         double progress = response_of(n_actors, law);
 

@@ -61,7 +61,7 @@ int actor_critic_apply(Runtime *runtime, double rate, const double sums[_ACTOR_C
         return 0;
 }
 
-/* NaN: no step was taken. */
+/* The mean over the gradient steps of an update; NaN: there was none. */
 static double mean_of(double sum, const ActorCriticTotal *total) {
         return total->n > 0 ? sum / (double) total->n : NAN;
 }

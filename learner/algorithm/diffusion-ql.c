@@ -5,9 +5,10 @@
  *
  *   mean of |z - F(s, sqrt(abar_i) a + sqrt(1 - abar_i) z, i)|^2
  *
- * beside the critics' loss: (1) and (3) of the paper. Here i is any of the steps, and the mean is over the
- * numbers of an action, too. Without recorded episodes, the policy follows the critics alone. Critics learn
- * as in TD3, from actions that the target samples (2). */
+ * beside the critics' loss: (1) and (3) of the paper. Here F is the policy's network, s the observation, a
+ * the recorded action, z normal noise, and i a random step. abar_i says how much of a is left at step i
+ * (lib/sampler.h). The mean is over the numbers of an action, too. Without recorded episodes, the policy
+ * follows the critics alone. Critics learn as in TD3, from actions that the target samples (2). */
 #include "learner/algorithm/generative.h"
 
 static Node diffusion_distance(Tape *t, const Generator *g, const Sample *sampled) {

@@ -338,7 +338,7 @@ static void shard_along_forward(const Hessian *h, uint32_t shard, double *const 
 }
 
 /* Writes layer i's part of the Hessian's product with h->vector to ret, and the derivative at the layer's
- * input to along_d. accumulate, collected: it adds to ret, or to along_d, instead. */
+ * input to along_d. accumulate: adds to the numbers in ret. collected: adds to those in along_d. */
 static void layer_along_backward(const Hessian *h, uint32_t i, uint32_t shard, double *const *along_y,
                 double *const *along_d, bool accumulate, bool collected, double *ret) {
         const Layer *l = &h->network->layers[i];

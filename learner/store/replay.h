@@ -30,7 +30,8 @@ typedef struct Replay {
         uint32_t n_steps; /* steps of a window */
         uint64_t *first;  /* [n_slots + 1]: how many windows may be drawn from the slots before this one */
 
-        /* one minibatch: the first step of each window that was drawn, then the observation after each */
+        /* one minibatch: the first step of each window that was drawn, then the observation after each
+         * window */
         Batch *drawn;
         /* [windows]: the factor of the value after each window; 0: the episode terminated */
         float *discounts;

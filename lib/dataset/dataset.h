@@ -32,7 +32,7 @@ typedef struct DatasetEpisode {
         const uint8_t *terminations, *truncations;
 } DatasetEpisode;
 
-#define DATASET_EPISODES_MAX ((1u << 24) - 1) /* the most in a file that is read */
+#define DATASET_EPISODES_MAX ((1u << 24) - 1) /* a file with more episodes is refused */
 
 /* Episodes one after another. Each has one more observation than steps: the observation of step i of episode
  * k is row i + k. All numbers are inside the environment's spaces. */
@@ -108,5 +108,6 @@ uint64_t dataset_episode(const Dataset *dataset, uint64_t step);
  * detail names no problem. */
 const char *dataset_problem(int32_t detail, int64_t *ret_episode);
 
-/* path: of the module. 0; -ENOENT: it is missing, or does not load; -EPROTO: it is from another build. */
+/* Loads the module from this path. 0; -ENOENT: the module is missing, or does not load; -EPROTO: it is from
+ * another build. */
 int dataset_load(const char *path, const DatasetModule **ret);

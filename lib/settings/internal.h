@@ -29,7 +29,8 @@ typedef struct Problem {
 
 void problem_free(gpointer problem);
 int problem_compare(gconstpointer a, gconstpointer b); /* For an array of Problem *: sorts by line. */
-/* If no more problems may have a sentence, counts this one and returns true. */
+/* Call this before a sentence about a problem is made. True: SENTENCES_MAX problems have one, so this
+ * problem needs none, and was counted. */
 bool problem_count(SettingsReader *reader);
 /* Adds the problem, and takes over the sentence. */
 void problem_add(SettingsReader *reader, unsigned line, char *sentence);

@@ -31,7 +31,7 @@ CHOICES(TABLE)
 #undef TABLE
 #undef X
 
-/* Words of older files, and their current names. */
+/* Words that files of older versions may have, each with its current name. */
 static const char *word_now(const char *word) {
         static const char *const words[][2] = {
                 { "generic", "scalar" }, /* KernelClass= */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An environment whose steps wait, as with a slow simulator elsewhere, and need no CPU. An experiment loads
- * it instead of env-box2d.so, so that one host can run the actors of many. WAIT_USEC: how long a step takes.
- * NUMBERS: how many numbers an observation has. */
+/* An environment whose steps only wait, as for a slow simulator elsewhere, and need no CPU. An experiment
+ * loads it instead of env-box2d.so, so that one host can run as many actors as many hosts would. WAIT_USEC:
+ * how long a step takes. NUMBERS: how many numbers an observation has. */
 #include <math.h>
 #include <string.h>
 #include <time.h>

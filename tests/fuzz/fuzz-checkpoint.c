@@ -101,8 +101,8 @@ static void try_checkpoint(int fd) {
         checkpoint_close(&checkpoint);
 }
 
-/* Writes the right digest into the file, since fuzzing cannot find it, and the code after its check is to be
- * reached. */
+/* Writes the right digest into the file. Fuzzing cannot find it, and would not reach the code after the
+ * check. */
 static void set_digest(int fd, const uint8_t *data, size_t size) {
         uint8_t digest[SHA256_DIGEST_SIZE];
         struct sha256_ctx sha;

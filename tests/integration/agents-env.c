@@ -16,7 +16,7 @@ enum { HORIZON = 20 };
 #endif
 
 typedef struct Agents {
-        double n, apart; /* apart: the agents report different ends of one step */
+        double n, apart; /* apart: agent 0 and the others contradict each other about the episode's end */
         double others;   /* an agent is paid for naming the next agent's sign, which its observation lacks */
         double come;     /* agents take turns to be absent */
         double garbage;  /* an absent agent's observation and reward are nonsense */

@@ -24,7 +24,7 @@ typedef struct Toy {
 typedef struct ToyPlan {
         uint32_t length_min, length_max;
         bool truncates, step_noise;
-        uint32_t ends_one_in; /* one step in so many, at random, ends the episode; 0: none does */
+        uint32_t ends_one_in; /* each step ends the episode with probability 1 / ends_one_in; 0: none does */
         uint64_t fail_at, n_steps, n_resets, n_restores;
 } ToyPlan;
 

@@ -31,7 +31,7 @@
 #define FLOW_THRESHOLD 4.0
 #define DEPTH_LEFT     0.1
 #define GRAVITY        32.2
-#define DISCHARGE      0.65 /* of an orifice of 1 ft2 */
+#define DISCHARGE      0.65 /* the discharge coefficient of an orifice, times its area of 1 ft2 */
 #define FULL           0.7
 
 enum { N_PONDS = 11, N_ENTRIES = 74 };

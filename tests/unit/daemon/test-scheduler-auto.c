@@ -10,7 +10,7 @@
 #include "daemon/scheduler/scheduler.h"
 #include "tests/unit/sheet-fixture.h"
 
-#define ROWS         128u /* that an actor brings to a round */
+#define ROWS         128u /* rows that an actor brings to a round */
 #define DIMENSIONS   40u
 #define MOST         64u
 #define NOISE_ACTORS 32u /* Learner.NoiseActors= */
@@ -43,8 +43,8 @@ static JobSettings settings_new(uint32_t lowest, uint32_t highest, double time_p
 /* A task and a fleet. Times in seconds. */
 typedef struct Task {
         double noise_first, noise_last; /* in rows; it grows by equal factors as training goes on */
-        double n_rounds;                /* that training takes without noise */
-        double actor_s, learner_s;      /* of a round: an actor's time, and the learner's for each actor */
+        double n_rounds;                /* how many rounds a training without noise takes */
+        double actor_s, learner_s;      /* an actor's time in a round, and the learner's for each actor */
         double time_price;
 } Task;
 
@@ -217,8 +217,8 @@ static uint32_t settle(JobSettings settings, double noise, double slowest, doubl
         return settle_priced(memory_alone, settings, noise, slowest, learner);
 }
 
-/* Whether the cost with n actors is at most 5 % above the lowest cost, and n is near the best number. The
- * cost with A actors is (1 + b/A) (c0 + c1 A). */
+/* Asserts that the cost with n actors is at most 5 % above the lowest cost, and that n is near the best
+ * number. The cost with A actors is (1 + b/A) (c0 + c1 A). */
 static void assert_good(uint32_t n, double b, double c0, double c1) {
         double best = INFINITY;
 
@@ -234,12 +234,12 @@ static void test_equation(void) {
         uint32_t n = settle(settings, 100 * ROWS, 1, 0.25);
 
         assert_good(n, 100, 1, 2 * 0.25 + 1);
-        /* The number stays the same if all times are a tenth, or if all prices are fourfold. */
+        /* auto takes the same number of actors if all times are a tenth, or if all prices are fourfold. */
         g_assert_cmpuint(settle(settings, 100 * ROWS, 0.1, 0.025), ==, n);
         other.memory_max_bytes *= 4;
         other.learner_memory_max_bytes *= 4;
         g_assert_cmpuint(settle(other, 100 * ROWS, 1, 0.25), ==, n);
-        /* auto adds cheap actors. */
+        /* auto takes more actors if they are cheap. */
         other.memory_max_bytes = settings.memory_max_bytes / 100;
         other.learner_memory_max_bytes = settings.learner_memory_max_bytes;
         assert_good(settle(other, 100 * ROWS, 1, 0.01), 100, 1, 2 * 0.01 + 0.01);
@@ -294,8 +294,8 @@ static void test_settled(void) {
         g_assert_cmpuint(settle_priced(allocation, settings, 0, 1, 0.25), ==, 3);
 }
 
-/* Whether the cost with n actors is at most `margin` times the lowest cost. The cost with A actors is sqrt(1
- * + (b/A)^2) (c0 + c1 A). */
+/* Asserts that the cost with n actors is at most `margin` times the lowest cost. The cost with A actors is
+ * sqrt(1 + (b/A)^2) (c0 + c1 A). */
 static void assert_sharp(uint32_t n, double b, double c0, double c1, double margin) {
         double best = INFINITY;
 

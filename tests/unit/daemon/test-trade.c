@@ -500,7 +500,7 @@ static void test_shared(void) {
         g_assert_cmpint(trade_policy_find(f.paths, "hand", &one, &reason), ==, 0);
         g_assert_cmpint(trade_policy_find(f.paths, "hand", &two, &reason), ==, 0);
         g_assert_true(one == two);
-        /* A longer text changes the file's size, too, in case its time stays the same. */
+        /* The new text is longer, so the file's size changes even if its time does not. */
         h.normalised = "no, not at all";
         hand_write(&h, f.file);
         g_assert_cmpint(trade_policy_find(f.paths, "hand", &changed, &reason), ==, 0);

@@ -244,8 +244,8 @@ static bool hostile_init(Job *job, const char *how, bool beside) {
         return true;
 }
 
-/* Checks a job whose evaluation failed: n_least to n_most rounds have closed, none with a result of the
- * evaluation, and the checkpoint is of the last one. */
+/* Checks a job whose evaluation failed: n_least to n_most rounds have closed, none has the evaluation's
+ * result, and the checkpoint is of the last closed round. */
 static void check_closed(const Job *job, uint64_t n_least, uint64_t n_most) {
         uint64_t n = job_count(job, RECORD_ROUND, false);
 
