@@ -43,9 +43,9 @@ GArray *job_directories_list(int jobs_fd);
 
 int job_state_open(int jobs_fd, uint64_t job);
 
-/* Call this in a process that may hang. Whether a caller's descriptor is a directory that can be mounted: 0
- * or -EMEDIUMTYPE, with a reason if there is more to say (lib/directory.h). -EXDEV: by_system is set, and
- * the system's daemon and spawner cannot see the directory. */
+/* Call this in a process that may hang. Checks whether a caller's descriptor is a directory that can be
+ * mounted. by_system: this daemon is the system's. 0; -EMEDIUMTYPE, with a reason if there is more to say
+ * (lib/directory.h); -EXDEV: the system's daemon and spawner cannot see the directory. */
 int job_directory_check(int fd, DirectoryKind kind, bool by_system, const char **ret_reason);
 
 /* Call this in a process that may hang. Whether a caller's descriptor is a regular file of a local file

@@ -49,7 +49,8 @@ void job_alert(Job *job) {
         for (uint64_t i = job->row.n_alerts; i < n; i++)
                 say_alert(job, amounts->nano[i], full_nano);
         job->row.n_alerts = n;
-        /* If the ledger cannot be written now, n is written when the cost reaches the next amount. */
+        /* If the ledger cannot be written now, it gets the number of reached amounts when the cost reaches
+         * the next one. */
         (void) ledger_job_alerted(job->context->ledger, job->row.id, n);
 }
 

@@ -172,8 +172,8 @@ static double elapsed_of(const Job *job) {
         return job->row.started_usec > 0 && now > began ? (double) (now - began) / 1e6 : 0;
 }
 
-/* How many CPUs the job could keep busy: those of its actors or, when they have ended a round, those of its
- * learner. */
+/* How many CPUs the job could keep busy: its actors during rollouts, or its learners during updates,
+ * whichever are more. */
 static double demand_of(const Job *job, double cores) {
         const JobSettings *s = &job->settings;
         double actors = MIN(job->progress.n_actors, settings_processes(s));

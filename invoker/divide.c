@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Threaded cgroups below a leaf, one for each thread. The leaf is still the cgroup of the whole process,
- * with its limits and counters. */
+/* Makes a threaded cgroup for each thread of a process, below the leaf, which is the process's own cgroup.
+ * The leaf keeps the limits and the counters of the whole process. */
 #include "invoker/divide.h"
 
 #include <assert.h>

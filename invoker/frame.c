@@ -122,7 +122,7 @@ int frame_reader_init(const FrameLimits *limits, FrameReader *ret) {
 
         if (body == MAP_FAILED)
                 return -errno;
-        /* Another actor that is forked must not inherit these snapshots. */
+        /* An actor that is forked later must not inherit the snapshots of this frame. */
         (void) madvise(body, bytes, MADV_DONTFORK);
         *ret = (FrameReader){ .limits = limits, .body = body };
         return 0;

@@ -49,8 +49,8 @@ bool learner_excuses(Learners *learners, Worker *actor, uint64_t now);
 /* Notes the answer of learner k. Returns whether all have answered; then learners->answer is their common
  * answer. */
 bool learner_answered(Learners *learners, uint32_t k, const Answer *answer);
-void learner_forsake(Learners *learners); /* kills all learners: one has ended, and the others would wait for
-                                           * it */
+/* Kills all learners: one has ended by itself, and the others would wait for it. */
+void learner_forsake(Learners *learners);
 bool learners_busy(const Learners *learners);
 void learner_end(Learners *learners); /* kills and reaps all */
 

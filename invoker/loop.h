@@ -23,7 +23,7 @@ typedef enum EventKind {
 
 typedef struct Event {
         uint32_t kind;  /* EventKind */
-        uint32_t index; /* the worker's, for its bell and its process; or the node's, for its carrier */
+        uint32_t index; /* for a bell or a process: the worker's number; for a carrier: the node's number */
 } Event;
 
 typedef struct Loop {

@@ -64,8 +64,8 @@ void learner_obey(Learner *learner, const Order *order, Answer *ret);
 
 /* learner/publish.c: writes the newest policy into a bank. */
 void learner_publish(Learner *learner, uint64_t policy_version, uint32_t policy_bank);
-/* The hash of the policy: of the parameters as floats, then mean, variance and count of the observations as
- * doubles, all little-endian. */
+/* Hashes the policy: the parameters as floats, then mean, variance and count of the observations as doubles,
+ * all little-endian. */
 void learner_hash_policy(const Learner *learner, uint8_t ret_sha256[32]);
 double learner_observation_clip(const JobSettings *settings); /* for PolicyHead; 0: not normalised */
 

@@ -90,8 +90,8 @@ int reduce_wait(ReduceHead *head, uint32_t n, uint64_t timeout_nsec) {
         if (n <= 1)
                 return 0;
         generation = atomic_load_explicit(&head->generation, memory_order_acquire);
-        /* acq_rel: the last learner to arrive sees all writes before this, and the store below publishes
-         * them to all. */
+        /* acq_rel: the last learner to arrive sees what the others wrote before they arrived, and its store
+         * below publishes this to all. */
         if (atomic_fetch_add_explicit(&head->arrived, 1, memory_order_acq_rel) + 1 < n)
                 return generation_wait(&head->generation, generation, timeout_nsec);
 

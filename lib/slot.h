@@ -97,7 +97,7 @@ int spec_check(const ActordEnvSpec *spec, int *ret_field);
 bool env_has_state(const ActordEnv *env);
 bool env_has_picture(const ActordEnv *env);
 bool env_has_frame(const ActordEnv *env);
-/* The first function that the spec requires and the table lacks; SPEC_FIELD_NONE: the table has them all. */
+/* The first function that the spec requires and `env` lacks; SPEC_FIELD_NONE: `env` has them all. */
 SpecField env_lacks(const ActordEnv *env, const ActordEnvSpec *spec);
 /* Writes for each agent whether it is present in the current state: all are if agents never leave. 0; the
  * error of active(); or -EPROTO: active() reported that no agent is present, or a value other than 0 and 1.
@@ -118,7 +118,7 @@ static inline bool metric_possible(double x) {
 #define PACKAGE_NAME_BYTES 32u
 bool package_name_possible(const char name[PACKAGE_NAME_BYTES]);
 
-/* A lower-case letter, then lower-case letters, digits and _. */
+/* Whether this may be a metric's name: a lower-case letter, then lower-case letters, digits and _. */
 bool metric_name_possible(const char name[ACTORD_METRIC_BYTES]);
 
 /* Checks a picture. 0; -EINVAL: draw() did not write a valid one. Reads only the first view->n_shapes, at
@@ -274,8 +274,8 @@ static inline Exchange *segment_exchange(void *segment, const SegmentLayout *l) 
         return (Exchange *) ((uint8_t *) segment + l->exchange_at);
 }
 
-/* The whole observation of row t * E + e. `ends`: the column of this segment, or a copy. Even if an actor
- * forged the column, only frames of this slot are read. */
+/* Reads the whole observation of a row, with the older frames of its stack. `ends`: the column of this
+ * segment, or a copy. Even if an actor forged the column, only frames of the row's slot are read. */
 void segment_stack_read(void *segment, const SegmentLayout *l, const uint8_t *ends, uint64_t row,
                 void *ret_observation);
 /* The observation after the step of this row, which truncated the episode. Its newest frame is number i of

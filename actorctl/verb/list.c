@@ -29,7 +29,7 @@ static int count_remembered(Connection *connection, uint64_t *ret) {
 }
 
 /* Finds the jobs that `actorctl list` shows without options: all that have not ended, and the ended ones
- * that the daemon remembers (KeepJobs=). A job that ends between the two calls is in both answers. */
+ * that the daemon remembers (KeepJobs=). A job that ends between these two questions is in both answers. */
 static int remembered(Connection *connection, GArray *rows) {
         JobChoice live = { .states = "queued,frozen,starting,running,ending" },
                   ended = { .states = "ended" };
@@ -55,7 +55,7 @@ static int remembered(Connection *connection, GArray *rows) {
         return 0;
 }
 
-/* Finds how far a job is. A row of the list lacks StopSteps=, so a job that has not ended is asked for it. */
+/* Finds how far a job is. A row of the list lacks StopSteps=, so a job that goes on is asked for it. */
 static void find_progress(Connection *connection, ListedJob *row) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         g_autofree char *path = g_strdup_printf("%s/%" G_GUINT64_FORMAT, BUS_PATH_JOB_PREFIX, row->id);

@@ -10,7 +10,8 @@ typedef struct SeriesColumn {
         const char *name, *heading, *format;
 } SeriesColumn;
 
-/* A method of the bus that returns rows. columns ends with a row without a name. what: "round". */
+/* A method of the bus that returns rows. what: the thing that a row describes, such as "round". The list of
+ * columns ends with one without a name. */
 typedef struct SeriesKind {
         const char *method, *what;
         const SeriesColumn *columns;

@@ -9,6 +9,6 @@
  * number of actors stays the same, so there is nothing to explain. all: explains such rows, too. */
 char *why_words(char *const *names, const double *row, bool all, bool utf8);
 
-/* Appends a text in lines of at most so many columns. The first line begins with `first`, the others with as
+/* Appends a text, wrapped to this number of columns. The first line begins with `first`, the others with as
  * many spaces. */
 void text_wrap(GString *to, const char *first, const char *text, unsigned columns);

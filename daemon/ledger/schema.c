@@ -87,7 +87,7 @@ static const char schema_checkpoints[] =
         "(r.life < j.life AND r.seq > coalesce((SELECT max(c.seq) FROM checkpoints c" \
         " WHERE c.job = r.job AND c.life = r.life), 0))"
 
-/* The view is made again whenever the statistics have grown. */
+/* The view is made again whenever columns were added to the table of statistics. */
 #define X(name, unit) ", s." #name
 static const char schema_rounds[] =
                 "CREATE VIEW rounds AS -- closed rounds that count, with the learner's statistics\n"
@@ -153,8 +153,8 @@ static const char *const schema_3[] = {
         "ALTER TABLE jobs ADD COLUMN learners INTEGER NOT NULL DEFAULT 0 /* of that distribution */",
 };
 
-/* The ledger keeps the costs of a user for the newest 400 days that have any: the newest day, and this many
- * before it. */
+/* The ledger keeps a user's costs of 400 days, not counting days without costs: the newest day, and this
+ * many before it. */
 #define SPENDING_DAYS_LAST 399
 
 /* Schema 4: columns that a job keeps when the records of its rounds are removed, and sums that are kept for

@@ -14,7 +14,7 @@ typedef struct Window {
 } Window;
 static_assert(sizeof(Window) <= sizeof(((SchedulerState *) 0)->own), "it must fit");
 
-/* A value that is not finite is ignored. */
+/* Adds a value; one that is not finite is ignored. */
 void window_add(Window *window, uint32_t size, double value);
 
 /* (value - min) / (max - min) over the window; 0 if all values are equal. */

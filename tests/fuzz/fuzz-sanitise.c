@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sanitises any bytes, as for a terminal, the journal or JSON. The output drives no terminal, and harmless
- * text stays as it was. The first byte says into which pieces the rest is cut, as a stream would bring
- * it. */
+/* Sanitises any bytes, as for a terminal, the journal or JSON. No character of the output controls a
+ * terminal, and harmless text stays as it was. The first byte says into which pieces the rest is cut, as a
+ * stream would bring it. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

@@ -57,8 +57,8 @@ void actor_job_new(Job *job, const ActordEnv *env, uint32_t envs, uint32_t steps
 void actor_job_done(Job *job);
 uint32_t actor_job_attempt(Job *job, uint32_t actor);
 
-/* Does what happens after the learner took a rollout: the bank that was written is the one to be read
- * next. */
+/* Does what happens after the learner has taken a rollout: the bank that was written becomes the one that is
+ * read next. */
 void actor_job_accept(Job *job, uint32_t actor);
 void actor_job_rollout(Job *job, uint32_t actor);
 

@@ -87,7 +87,7 @@ static void test_first_steps(gconstpointer data) {
         }
 }
 
-/* Mean return and length of n episodes of random play, each cut at its horizon. */
+/* Plays n episodes with random actions, each up to its horizon. Returns their mean return and length. */
 static void play(Env *env, int n, double *ret_return, double *ret_length) {
         double rewards = 0, length = 0;
         ActordRandom actions;

@@ -24,7 +24,7 @@ typedef struct Case {
         int (*act)(void);
         int keep_fd;
         int cgroup_fd;
-        bool bad_keep; /* the list of descriptors to keep does not ascend */
+        bool bad_keep; /* the list of descriptors to keep is not in ascending order */
         int memory_fd; /* a file of the job in sealed memory, for MEMORY_AT; 0: there is none */
 } Case;
 

@@ -4,6 +4,6 @@
 
 #include <glib.h>
 
-/* A job file has each key of a section once. Here the last of several values takes the place of the others;
+/* Removes all values of a key but the last one, since a job file may have each key of a section only once;
  * g_free(). */
 char *text_last_values(const char *text);

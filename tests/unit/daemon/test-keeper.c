@@ -349,7 +349,7 @@ static void test_no_process(void) {
                 g_assert_cmpint(status, ==, 0);
 }
 
-/* If some users hold all keepers that there may be, a message of another user gets a token, but no keeper
+/* If some users hold KEEPERS_MAX keepers together, a message of another user gets a token, but no keeper
  * serves it. */
 static void test_full(void) {
         g_autofree Received *held = g_new(Received, KEEPERS_MAX);

@@ -110,7 +110,7 @@ static void check_counts(const char *rest) {
                                 expected_count(&settings, &s, &f, k, &return_mean));
                 seen[scheduler_decision(&state).n_actors]++;
 
-                /* A daemon that starts again goes on from the state alone. */
+                /* A daemon that starts again goes on from the scheduler's stored state alone. */
                 SchedulerState copy = state;
                 g_assert_cmpint(scheduler_restore(&state, SCHEDULER_MINIONS, &copy, sizeof(copy)), ==, 0);
         }

@@ -96,7 +96,7 @@ static void test_fused(void) {
         g_assert_false(distribution_fuses(distribution_find(DISTRIBUTION_COARSE)));
         g_assert_false(distribution_fuses(distribution_find(DISTRIBUTION_MULTI)));
         g_assert_cmpuint(distribution_orders(row, HOST_FUSED), ==, 1u << ORDER_ROLLOUT | 1u << ORDER_LEARN);
-        /* Only a policy to be evaluated leaves the process. */
+        /* Only one value leaves the learner's process: a policy that is to be evaluated. */
         g_assert_cmpuint(graph.n_channels, ==, 1);
         g_assert_cmpuint(graph.edges[graph.channels[0].edge].to, ==, FRAGMENT_EVALUATE);
 }

@@ -102,7 +102,7 @@ static void test_rows(void) {
         }
 }
 
-/* Words of older files mean what they meant then, or the nearest that there is. */
+/* Words that only older files have keep their meaning, or mean the most similar thing that exists now. */
 static void test_older_words(void) {
         static const struct {
                 const char *word;
