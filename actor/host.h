@@ -38,7 +38,7 @@ typedef struct Host {
         /* [envs + agents][observation_bytes]: the frame stack of each slot, then those of the newest step,
          * one for each agent; NULL: observations are not stacks of frames */
         uint8_t *stacks;
-        float *parameters; /* [FORWARD_ROWS_MAX]: the distribution of one action each */
+        float *parameters; /* of at most FORWARD_ROWS_MAX rows: the distribution of each row's action */
         /* the newest action and step of each agent of one environment */
         void *action; /* clipped */
         ActordStep *steps;

@@ -44,7 +44,7 @@ typedef struct JobContext {
         Verifier *verifier;
         LongCalls long_calls;
 
-        /* used through commit.c */
+        /* files about jobs commit to the ledger through commit.c */
         Ledger *ledger;
         sd_event_source *commit_timer;
         int ledger_blocked; /* the errno of the last write that failed; 0: the ledger can be written */

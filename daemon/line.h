@@ -39,7 +39,8 @@ typedef enum LineName {
         _LINE_INVALID = -EINVAL,
 } LineName;
 
-/* Questions to polkit: an agent that never answers delays only its own user. */
+/* Questions to polkit: how many may wait for an answer, and how many of one user. So an agent that never
+ * answers delays only its own user. */
 #define QUERIES_MAX      64u
 #define QUERIES_USER_MAX 8u
 /* Processes that copy callers' files: how many may run at once, and how many of one user. */

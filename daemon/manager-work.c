@@ -20,7 +20,8 @@
 #include "daemon/trim.h"
 #include "daemon/users.h"
 
-/* Takes ended jobs from the list of objects: an ended job is only a row, but its path stays valid. */
+/* Removes ended jobs from the list of jobs: an ended job is only a row of the ledger. Its D-Bus path stays
+ * valid. */
 static void let_ended_go(Manager *manager) {
         for (guint i = manager->context.jobs.all->len; i-- > 0;) {
                 Job *job = manager->context.jobs.all->pdata[i];

@@ -252,8 +252,8 @@ static bool is_alone(const Threads *threads) {
                (threads->alone_until_nsec > 0 && now_nsec() < threads->alone_until_nsec);
 }
 
-/* Changes the balance after a phase. Other threads did n_helped tasks, each of which would have cost the
- * caller task_nsec; waking them and waiting for them cost lost_nsec. */
+/* Changes the balance (see above) after a phase. Other threads did n_helped tasks, each of which would have
+ * cost the caller task_nsec. lost_nsec: what their help cost. */
 static void balance_move(Threads *threads, uint32_t n_helped, uint64_t task_nsec, uint64_t lost_nsec) {
         int64_t balance_nsec = threads->balance_nsec + (int64_t) (n_helped * task_nsec);
 

@@ -170,8 +170,8 @@ const Distribution *distribution_find(uint32_t distribution) {
         return distribution < _DISTRIBUTION_MAX && rows[distribution].help ? &rows[distribution] : NULL;
 }
 
-/* Why a job's environment must not run in the learner's process; NULL: it may. Code there could write the
- * learner's memory, and no limit on an actor's process applies. */
+/* Why a job's environment must not run in the learner's process; NULL: it may. In this process its code
+ * could write the learner's memory, and no limit on an actor's process applies. */
 const char *distribution_refuses_fused(const JobSettings *settings) {
         assert(settings);
 

@@ -20,8 +20,8 @@ static uint64_t append(uint64_t *at, uint64_t bytes) {
         return begin;
 }
 
-/* The rows of a batch (learner/store/batch.h): an actor's steps, the observation after the last step, and
- * those after steps that ended early. */
+/* The rows of a batch (learner/store/batch.h). Each actor has its steps, the observations after the last
+ * step, and the observations after steps that truncated an episode. */
 static uint64_t batch_rows(const JobSettings *settings, const SegmentLayout *l) {
         return settings_actors_max(settings) * ((uint64_t) l->steps * l->envs + l->envs + l->finals_max);
 }

@@ -61,8 +61,8 @@ static bool is_dataset(const LaunchMount *mount) {
         return strcmp(mount->at, DATASET_FILE) == 0;
 }
 
-/* The paths at which a job's files are mounted. All are read-only: through writable files, actors could talk
- * to each other. */
+/* Checks the paths at which a job's files are mounted. All these mounts are read-only: through writable
+ * files, actors could talk to each other. */
 static bool mounts_are_clean(const Launch *launch) {
         for (uint32_t i = 0; i < launch->n_mounts; i++) {
                 const LaunchMount *mount = &launch->mounts[i];

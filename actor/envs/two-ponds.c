@@ -116,7 +116,7 @@ static int two_ponds_spec(const ActordOption *options, uint32_t n_options, Actor
         return 0;
 }
 
-/* mm/h in hour `hour` of the episode. */
+/* The rain at `hour` hours of the episode, in mm/h. */
 static double rain_at(const TwoPonds *t, double hour) {
         return hour < N_RAIN_HOURS ? storm[(int) hour] * t->state[SCALE] : 0;
 }

@@ -400,8 +400,8 @@ static int words_insert(Ledger *ledger, const char *sql, uint32_t n, const char 
         return 0;
 }
 
-/* Writes this version's words (names of numbers) into the ledger: a newer version may have more of them,
- * with the same schema. */
+/* Writes the names of numbers (such as kinds of records) into the ledger. A newer version may have more
+ * names with the same schema. */
 static int words_refresh(Ledger *ledger) {
         int r;
 

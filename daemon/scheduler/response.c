@@ -8,7 +8,7 @@
 #define CANDIDATES  21 /* candidates for b (response.h); the middle one is b by theory */
 #define MIDDLE      10
 #define LEAST       0.125 /* the middle candidate is at least this */
-#define MISFIT_MOST 4.0   /* the most misfit of one change, so that it cannot outweigh all others */
+#define MISFIT_MOST 4.0   /* one change adds at most this misfit, and cannot outweigh all others */
 #define PLAUSIBLE   1.0   /* a candidate may be true if its misfit exceeds the best by at most this */
 #define CHANGE_MOST 1000.0
 

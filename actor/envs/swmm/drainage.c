@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writes a network's text with a storm in it. */
+/* Writes the text that describes a drainage network to SWMM, with a storm in it. */
 #include "actor/envs/swmm/drainage.h"
 
 #include <errno.h>

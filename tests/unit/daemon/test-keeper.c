@@ -189,7 +189,7 @@ static pid_t only_child(void) {
         return (pid_t) g_ascii_strtoll(text, NULL, 10);
 }
 
-/* How often each keeper has slept and was woken. */
+/* Reads how often each keeper has slept and was woken. */
 static size_t count_wakes(gint64 wakes[], size_t max) {
         g_autofree char *text = NULL;
         g_auto(GStrv) pids = NULL;
@@ -298,7 +298,7 @@ static void test_hangs_at_start(void) {
         next_hangs = true;
         received = one(&f, 1000);
         g_assert_cmpuint(received.n_tokens, ==, 1);
-        /* There may be more than two if a keeper that does not hang starts slowly. */
+        /* There are more than two keepers if one that does not hang starts slowly. */
         g_assert_cmpuint(keepers_count(f.keepers), >=, 2);
         keeper = only_child();
         close_tokens(&received);

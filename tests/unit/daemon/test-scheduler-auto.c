@@ -315,8 +315,8 @@ static void test_usual(void) {
         settings.normalize_advantages = 1;
         n = settle(settings, 0, 1, 0.25);
         assert_sharp(n, usual, 1, 2 * 0.25 + 1, 1.12);
-        /* A little noise does not matter, a lot does. Noise that hides the gradient counts as the most noise
-         * that auto allows for, four times the usual number. */
+        /* A little noise does not matter, a lot does. If noise hides the gradient, auto assumes the most
+         * noise that it allows for: four times the usual number of actors. */
         g_assert_cmpuint(settle(settings, 5 * ROWS, 1, 0.25), ==, n);
         assert_sharp(settle(settings, 100 * ROWS, 1, 0.25), hypot(usual, 100), 1, 2 * 0.25 + 1, 1.12);
         assert_sharp(settle(settings, NAN, 1, 0.25), hypot(usual, 4 * usual), 1, 2 * 0.25 + 1, 1.12);
