@@ -207,7 +207,7 @@ Threads *threads_free(Threads *threads) {
         return NULL;
 }
 
-/* If cpu_set_t has no room for all CPUs of the host, the call fails; then there are several CPUs. */
+/* Whether there are several CPUs. sched_getaffinity() fails if cpu_set_t has no room for all of the host. */
 static bool has_cores(void) {
         cpu_set_t set;
 
@@ -329,7 +329,8 @@ static void work_alone(Threads *threads) {
 static void work_dealt(Threads *threads) {
         uint64_t start_nsec = thread_cpu_nsec();
 
-        /* Only threads with tasks are marked: another thread could arrive when the next phase has begun. */
+        /* Only threads with tasks are marked. A thread without tasks may come late, when the next phase has
+         * begun, and must find no mark of this phase. */
         for (uint32_t i = 1; i < threads->n && i < threads->n_tasks; i++)
                 atomic_store(&threads->members[i].is_dealt, 1);
         (void) phase_open(threads, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sanitises standard output and standard error. A stream that sanitises its buffer when it is written
- * replaces each of the two stdio streams. So messages, tables and warnings of libraries are all sanitised,
+/* Sanitises standard output and standard error. Instead of each stdio stream there is another stream, which
+ * sanitises its buffer before it writes it. So messages, tables and warnings of libraries are all sanitised,
  * and verbs need no code for it. */
 #include "actorctl/view/streams.h"
 
