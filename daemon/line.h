@@ -19,7 +19,8 @@
  * descriptors; jobs need the rest. */
 unsigned calls_max(unsigned most);
 
-/* Counted from the call's arrival. Less than the 25 s for which callers wait by default. */
+/* How long a call may wait, from its arrival. This is less than the 25 s for which callers wait by
+ * default. */
 #define LINE_TIMEOUT_USEC (20ull * 1000 * 1000)
 
 /* X(NAME, the most turns at once, the most at once for one key). The key of a submission is its connection,

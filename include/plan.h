@@ -77,8 +77,8 @@ typedef struct Written {                        /* from invoker to daemon: read 
         uint64_t seq;
 } Written;
 
-/* from invoker to daemon instead of Hello, just before the invoker exits; there are only numbers, since
- * memory may have run out */
+/* from invoker to daemon instead of Hello, just before the invoker exits; it has only numbers and no text,
+ * since memory may have run out */
 typedef struct Failed {
         uint32_t abi, message;
         uint32_t step;                          /* InvokerStep */

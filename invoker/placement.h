@@ -30,7 +30,7 @@ typedef struct Traits {
         bool overlaps;
 } Traits;
 
-/* For LAUNCH_TRIAL: the trial of the next actor. This actor gets no orders. */
+/* For LAUNCH_TRIAL: what the next actor tries. Such an actor gets no orders. */
 typedef struct TrialOrder {
         const TrialRequest *request;
         uint32_t point; /* CHECK: TrialPoint_ */
@@ -46,7 +46,7 @@ typedef struct Placement {
         const Distribution *distribution;
         Traits traits;
         uint32_t n_actors, n_containers, n_learners, n_cpus;
-        /* further containers, which only play the evaluations of a job that trains */
+        /* how many further containers there are, which only play the evaluations of a job that trains */
         uint32_t n_evaluators;
         uint64_t n_episodes;     /* in an evaluation */
         uint32_t level, missing; /* a SandboxLevel; bits of Limit */

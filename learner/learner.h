@@ -50,7 +50,8 @@ typedef struct Learner {
         Statistics statistics;
         uint64_t reserved_bytes; /* kept free on the disk for the job's last checkpoint */
         int checkpoint_error;    /* of the newest checkpoint; 0: it was written */
-        /* versions of the arithmetic that computed earlier rounds: METADATA_ARITHMETIC_BEFORE */
+        /* versions of the arithmetic that computed earlier rounds; a checkpoint has them as its
+         * METADATA_ARITHMETIC_BEFORE */
         char arithmetic_before[128];
 } Learner;
 

@@ -89,11 +89,12 @@ typedef enum SpecField {
 
 const char *spec_field_to_string(int field); /* "horizon_steps: longer than ..."; NULL: out of range */
 
-/* 0, or -EINVAL with *ret_field: the number of the first impossible field (FAULT_SPEC's detail). */
+/* Checks a spec. 0, or -EINVAL with *ret_field: the number of the first impossible field (FAULT_SPEC's
+ * detail). */
 int spec_check(const ActordEnvSpec *spec, int *ret_field);
 
 /* Whether an environment has optional functions: those for the physical state, draw() for a picture of
- * shapes, paint() for a frame of pixels. Its table must have been checked. */
+ * shapes, paint() for a frame of pixels. environment_check() must have accepted `env`. */
 bool env_has_state(const ActordEnv *env);
 bool env_has_picture(const ActordEnv *env);
 bool env_has_frame(const ActordEnv *env);

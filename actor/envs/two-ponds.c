@@ -156,7 +156,7 @@ static double run_off(double *depth, double share, double roughness, double held
         return water;
 }
 
-/* m3 that reach pond i in a step. */
+/* Returns how much water reaches pond i in an inner step, in m3. */
 static double catch_rain(TwoPonds *t, int i, double hour) {
         double *s = t->state, *roof = &s[ROOF + i], *meadow = &s[MEADOW + i];
         double rain = rain_at(t, hour) / 1000 / 3600 * SECONDS, capacity, soaked;

@@ -248,7 +248,8 @@ static int replace_by_copy(Ledger *ledger) {
         backup = sqlite3_backup_init(copy, "main", ledger->db, "main");
         if (!backup)
                 return ledger_error(ledger, sqlite3_errcode(copy));
-        /* If the database is locked, the backup is empty but reports no error; only the step does. */
+        /* If the database is locked, the backup is empty, and only sqlite3_backup_step() reports an
+         * error. */
         stepped = sqlite3_backup_step(backup, -1);
         finished = sqlite3_backup_finish(backup);
         r = ledger_error(ledger, stepped == SQLITE_DONE ? finished : stepped);

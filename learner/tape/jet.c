@@ -8,7 +8,8 @@
 #include "learner/tape/tape.h"
 #include "lib/doubles.h"
 
-/* The derivatives of an operation with respect to the two nodes that it reads. */
+/* The value of an operation, and its first and second derivatives with respect to the two nodes a and b that
+ * it reads. */
 typedef struct Slopes {
         double value;
         double a, b, aa, ab, bb;

@@ -25,7 +25,7 @@ static double least(double a, double b) {
         return a < b ? a : b;
 }
 
-/* Giga-operations a second of a large product. */
+/* Returns the speed of a large product, in billions of operations a second. */
 static double peak_measure(void) {
         float *a = g_new0(float, SIDE *SIDE), *b = g_new0(float, SIDE *SIDE), *c = g_new0(float, SIDE *SIDE);
         double best = 1e9, start;

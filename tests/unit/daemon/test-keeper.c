@@ -98,7 +98,8 @@ static void test_served(void) {
         close_fixture(&f);
 }
 
-/* A message may have more descriptors than get tokens. The keeper closes the others, too. */
+/* Only the first GATE_DESCRIPTORS_MAX descriptors of a message get tokens. The keeper closes the others,
+ * too. */
 static void test_many(void) {
         int fds[GATE_DESCRIPTORS_MAX + 2], pipes[2];
         char byte;

@@ -129,8 +129,8 @@ static void test_schema_3(void) {
         remove_ledger(path, directory);
 }
 
-/* The next commit notices that the ledger's file was cut short while it was open, and keeps its records for
- * later. */
+/* If the ledger's file is cut short while it is open, the next commit notices this, and its records stay
+ * queued. */
 static void test_cut_short(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-ledger-XXXXXX", NULL),
                         *path = older_file(directory, "ledger-3.sql"), *whole = NULL;

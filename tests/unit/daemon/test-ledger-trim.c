@@ -118,7 +118,7 @@ static void directory_remove(const char *directory) {
         g_assert_cmpint(g_rmdir(directory), ==, 0);
 }
 
-/* SQLite writes commits to a file beside the ledger first. This file stays small, since the disk may be
+/* SQLite writes commits to a file beside the ledger first. This file must stay small, since the disk may be
  * small. */
 static void test_journal(void) {
         g_autofree char *directory = g_dir_make_tmp("actord-trim-XXXXXX", NULL),

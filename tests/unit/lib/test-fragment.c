@@ -243,7 +243,7 @@ static void test_replicas(void) {
         refused(&graph, "the gradient has 16 parts, which 3 processes cannot share evenly");
 }
 
-/* The distribution `central`: one of the learners that compute gradients makes the updates of all. */
+/* The distribution `central`: all learners compute gradients, and one of them makes the updates for all. */
 static void test_central(void) {
         const Distribution *row = distribution_find(DISTRIBUTION_CENTRAL);
         JobSettings several = settings;
