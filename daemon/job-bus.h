@@ -6,7 +6,7 @@
 
 extern const sd_bus_vtable job_vtable[];
 
-/* Announces the changes that job_changed() noted: at once if one of them is in JOB_CHANGE_NOW, otherwise
+/* Announces the changes that job_changed() noted: at once with JOB_CHANGE_NOW, otherwise
  * CHANGES_INTERVAL_USEC later, so that many changes need one signal. */
 void job_say_changes(Job *job);
 
