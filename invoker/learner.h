@@ -20,7 +20,7 @@ struct Learners {
         Answer answer;                /* learner 0's, but with the first fault that any learner reported */
         uint32_t n_answered;
         bool lost; /* a learner has ended by itself */
-        /* each learner's metered CPU time, less the slowest times (see below) that were accepted so far */
+        /* each learner's metered CPU time, less the slowest_nsec that were accepted for its updates */
         uint64_t credit_nsec[LEARNERS_MAX];
         uint64_t slowest_nsec[LEARNERS_MAX]; /* as the learner reports it (Answer), not yet checked */
         /* the longest time of each kind of order on this host; for LEARN, the time per rollout */

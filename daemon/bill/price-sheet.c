@@ -37,7 +37,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PriceSheet, price_sheet_free)
 
 typedef struct Source {
         const char *text, *file_name;
-        bool stored; /* the sheet is actord's own copy, in which a key may be given twice */
+        bool stored; /* the sheet is a job's own copy, in which a key may occur twice */
         char **ret_message;
 } Source;
 

@@ -163,8 +163,8 @@ int batch_new(const JobSettings *settings, const JobPage *page, Batch **ret) {
         return batch_new_shape(&shape, ret);
 }
 
-/* The row of the truncated step whose next observation is stored in row `final`. Truncated steps and the rows
- * of their next observations have the same order. */
+/* The row of the truncated step whose next observation is stored in row `final`. Truncated steps and the
+ * rows of their next observations have the same order. */
 static size_t final_step(const Batch *b, size_t block, size_t final) {
         size_t row = block;
 

@@ -13,7 +13,7 @@ typedef struct SettingsReader {
         GKeyFile *file;
         const SettingOverride *overrides;
         size_t n_overrides;
-        bool stored;         /* the text is actord's own copy: settings_parse_stored() was called */
+        bool stored;         /* the text was accepted before (settings_parse_stored()) */
         GPtrArray *problems; /* Problems */
 } SettingsReader;
 

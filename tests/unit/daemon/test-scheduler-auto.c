@@ -496,8 +496,9 @@ static void test_objectives(void) {
         g_assert_cmpuint(late, >=, pressed);
 }
 
-/* One round takes most of the time before a deadline. From the next decision on, while there is still time,
- * each decision says that the deadline cannot be met. Each expects the job's end in the future. */
+/* One round takes most of the time before a deadline. The next decision says, while there is still time,
+ * that the deadline cannot be met. All later decisions say so, too, and expect the job's end in the
+ * future. */
 static void test_late(void) {
         enum { DEADLINE_S = 20 };
         Timed t = timed_new(OBJECTIVE_DEADLINE, DEADLINE_S);
