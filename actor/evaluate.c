@@ -10,7 +10,7 @@
 #include "lib/rng.h"
 #include "lib/slot.h"
 
-/* An environment without a horizon may never end an episode by itself. */
+/* A limit for environments without a horizon: these may never end an episode by themselves. */
 enum { EVALUATION_STEPS_MAX = 1000000 };
 
 /* Evaluations have their own RANDOM_ purposes, so this number collides with no slot of the job. */

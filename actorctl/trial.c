@@ -231,7 +231,7 @@ static ExitStatus hand_over(const char *environment, const Launch *launch, const
         return STATUS_FAILED;
 }
 
-/* Returns sealed memory with the request, and behind it its numbers. */
+/* Returns sealed memory with the request, followed by the array `numbers`. */
 static int seal_request(const TrialRequest *request, const GArray *numbers) {
         size_t n = numbers ? numbers->len * sizeof(double) : 0;
         g_autofree uint8_t *both = g_malloc(sizeof(*request) + n);

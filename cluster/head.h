@@ -7,7 +7,7 @@
 
 typedef struct HeadTerms {
         int socket_fd;   /* to the invoker, SEQPACKET */
-        PeerTerms peers; /* the data that nodes get; the head sets the token */
+        PeerTerms peers; /* the data that nodes get; head.c draws the token in it */
         const EngineKind *engine;
         EngineTerms terms;
 } HeadTerms;

@@ -190,8 +190,8 @@ static uint32_t uid_of(Gate *gate, const char *sender) {
 
 /* The keeper that had the order was killed. If it had read the first byte, the message is passed on without
  * descriptors, and its sender gets an error that says so. 0: the first byte is still there. The gate finds
- * this out from the next bytes: a whole message begins with byte order, type, flags, 1, and a message
- * without its first byte never does. */
+ * this out from the next bytes: a whole message begins with byte order, type, flags and the version 1, and a
+ * message without its first byte never does. */
 static int take_over(Gate *gate, const uint8_t start[4], Received *ret) {
         size_t n = 0;
         int r;
@@ -252,7 +252,7 @@ static int take_rest(Gate *gate, Message *m) {
         n_body = wire_body_bytes(m->bytes);
         n_head = wire_head_bytes(m->bytes);
         if (n_head + n_body > MESSAGE_BYTES_MAX)
-                return -EBADMSG; /* a bus never passes this on */
+                return -EBADMSG; /* a bus never forwards so large a message */
         if (n_head > FIELDS_MAX)
                 return skip(gate, n_head + n_body - WIRE_START_BYTES);
         m->n = n_head + n_body;

@@ -107,7 +107,7 @@ static int method_get_settings(sd_bus_message *m, void *userdata, sd_bus_error *
         return reply_send(reply);
 }
 
-/* A job's text may contain secrets of its owner. */
+/* A job's text may contain secrets of its owner, so access_job() checks the caller. */
 static int method_get_text(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
         int r;

@@ -95,8 +95,8 @@ void job_give_up(Job *job, const char *sentence) {
 void job_end_queued(Job *job, uint32_t end, const char *sentence) {
         assert(job);
 
-        /* A job that went back to the queue has a bill, but a restarted daemon has not read its records
-         * yet. */
+        /* A job that went back to the queue has a bill already. If the daemon was restarted since then, it
+         * reads the job's records only now. */
         (void) job_load_progress(job, false);
         job->progress.ended = false;
         job_finish(job, end, sentence);

@@ -168,7 +168,8 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
                 job_end_queued(job, end, NULL);
                 return 0;
         }
-        /* The invoker may not have read the plan yet when the daemon is killed. */
+        /* Saves the request first: if the daemon is killed before the invoker has read it, the next daemon
+         * repeats it. */
         (void) job_save(job);
         job_ask_to_end(job);
         return 0;

@@ -57,7 +57,7 @@ struct Keepers {
         pid_t holder;     /* the only keeper that can take the last order; 0: any keeper can */
         bool is_lost;     /* the keeper that had the last order was killed */
         pid_t attic;
-        int attic_fd;     /* for orders to the attic; negative: there is no attic */
+        int attic_fd;     /* for orders to the attic (see above); negative: there is no attic */
         unsigned n_attic; /* descriptors in the attic */
         pid_t gate;
         uint64_t start_nsec; /* how long the gate waits for a keeper to start */
@@ -295,7 +295,8 @@ static int start(Keepers *keepers, int orders_fd, bool attic, const FirstOrder *
         return 0;
 }
 
-/* How many keepers can take an order. Each order to leave ends one of them. */
+/* How many keepers can take a new order. Each order to leave that still waits (n_leave) will end one keeper,
+ * so as many are not counted. */
 static unsigned count_ready(const Keepers *keepers) {
         uint64_t now = clock_boottime();
         unsigned n = 0;

@@ -16,8 +16,8 @@
 typedef struct QueueEntry {
         uint64_t id;
         uint32_t uid;
-        /* the user's share while other users wait; 0: the number of places divided by the number of users
-         * with running or waiting jobs, rounded up. Or QUEUE_SHARE_UNKNOWN */
+        /* the places that the user may have while other users wait, or QUEUE_SHARE_UNKNOWN; 0: the number of
+         * places divided by the number of users with running or waiting jobs, rounded up */
         uint32_t share;
         bool queued, running;
         bool movable;        /* the job runs, and can go back to the queue without a loss */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The content of a caller's message before it is checked: a text, settings beside it, files, options.
- * Reading it changes nothing else, so tests can try any message. */
+/* The content of a caller's message before it is checked: a job's text, overrides of its settings, files and
+ * options. Reading it changes nothing else, so tests can try any message. */
 #pragma once
 
 #include <glib.h>

@@ -29,7 +29,7 @@
         X(LOSS)                 /* L of the round before: L / (1 + |L|) */                              \
         X(RETURN)               /* R of the round before: R / (|R| + |J|); -1 while there is none */    \
         X(KL)                   /* d of the round before: d / (d + 0.01); 0 if it was not measured */   \
-        X(LEARNER_TIME)         /* P^l of the round before: lg(1 + t / ms) / 6 */                       \
+        X(LEARNER_TIME)         /* t = P^l of the round before: lg(1 + t / ms) / 6 */                   \
         X(ACTOR_TIME)           /* mean P^a of the round before, scaled like LEARNER_TIME */            \
         X(ROUND_TIME)           /* P of the round before, scaled like LEARNER_TIME */                   \
         X(BUDGET)               /* b: the share of the budget that is left */

@@ -23,13 +23,13 @@ typedef struct Container {
         uint32_t node_index;      /* its node's index in Nodes; NODE_NONE: it works here */
         int relay_fd;             /* a relay's socket, during the fork; otherwise -EBADF */
         uint64_t node_peak_bytes; /* peak memory on the actor's node, since the last reading */
-        uint64_t away_nsec;       /* since when its CPU use on that node is not known */
+        uint64_t away_nsec;       /* when its node last reported CPU time; before that: when it started */
         int ask_fd;               /* the eventfd by which actors ask the learner for actions, or -EBADF */
         Cgroup scope; /* ActorScope=each: its own; fd -EBADF: the container is a leaf of the job's scope */
         uint32_t index, state;
         bool has_worker;   /* page and leaf exist; they are made at the first need */
         bool fresh;        /* it has carried out no order: its next invocation is a cold one */
-        Imagined imagined; /* fused.c: there is no process here, but a fleet would have one */
+        Imagined imagined; /* fused.c: the emulated fleet's container, which has no process on this host */
         /* the OrderKind in progress, until it has succeeded or the failed process is reaped */
         uint32_t doing;
         Attempts starts;
@@ -37,8 +37,8 @@ typedef struct Container {
         uint32_t fault;  /* the fault for which the invoker killed it; FAULT_NONE: it did not */
         int32_t detail;
         uint64_t spare_nsec;                        /* CPU time that no record has yet */
-        uint64_t parked_nsec, parked_emulated_nsec; /* since when it is billed as idle */
-        uint64_t idle_emulated_nsec;                /* since when it is idle */
+        uint64_t parked_nsec, parked_emulated_nsec; /* its idle time is billed from here on */
+        uint64_t idle_emulated_nsec;                /* when it became idle */
         bool has_episode;                           /* it plays an evaluation's episode */
         uint64_t episode;
         Attempts plays;

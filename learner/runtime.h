@@ -40,7 +40,7 @@ const Network *runtime_policy(const Runtime *runtime);
 /* The whole batch */
 void runtime_recompute(Runtime *runtime, Net net); /* sets old_value and old_log_probability of each row */
 void runtime_advantage(Runtime *runtime, double gamma, double lambda);
-/* V-trace, for the policy that gave old_log_probability */
+/* V-trace; the target policy is the one with which old_log_probability was computed */
 void runtime_vtrace(Runtime *runtime, double gamma, double rho_bar, double c_bar);
 /* the share of the targets' variance that old_value explains */
 double runtime_explained_variance(const Runtime *runtime);
@@ -96,15 +96,16 @@ double runtime_pair_log_probability(const Runtime *runtime, const Pair *pair);
 void runtime_pair_weigh(Runtime *runtime, const Pair *pair, double weight);
 
 /* Data of earlier rounds, STORE_BUFFER. runtime_push() adds this round's data to those of the last
- * BufferBatches= rounds. Then each pass draws a round: the newest for pass 0, and any round for other
- * passes. All functions work on this round until the next draw. */
+ * BufferBatches= rounds. Then runtime_draw() chooses a stored round for each pass: the newest one for pass
+ * 0, a random one for the other passes. All functions work on this round until the next draw. */
 void runtime_push(Runtime *runtime);
 void runtime_draw(Runtime *runtime, uint32_t pass);
 
-/* Single steps of earlier rounds, STORE_REPLAY. runtime_store() enters this round's, and returns how many
- * windows of NSteps= there are. runtime_replay() draws MinibatchSize= of them, another set for each number
- * `draw`, and all functions work on these until the next draw. runtime_bootstrap() then makes targets: the
- * window's rewards, plus the value, by `net`, of the action that `chooser` chooses after the window. */
+/* Replay of single steps, STORE_REPLAY. runtime_store() adds this round's steps to those of earlier rounds,
+ * and returns how many windows of NSteps= steps are stored. runtime_replay() draws MinibatchSize= windows by
+ * the random stream `draw`. All functions work on these windows until the next draw. runtime_bootstrap()
+ * then makes targets: a window's rewards, plus the value of the action after the window. `chooser` chooses
+ * this action, and `net` gives its value. */
 uint64_t runtime_store(Runtime *runtime);
 Rows runtime_replay(Runtime *runtime, uint32_t draw, double gamma);
 void runtime_bootstrap(Runtime *runtime, Net chooser, Net net);

@@ -13,8 +13,8 @@ uint64_t clock_share_permille(const JobSettings *settings);
 /* The time of one actor invocation: start-up (cold or warm) + CPU / share. Under Clock=model the CPU time is
  * n_steps times StepUSec=. */
 uint64_t clock_invocation_nsec(const JobSettings *settings, uint64_t cpu_nsec, uint64_t n_steps, bool cold);
-/* The time, on an actor's share, of CPU time that belongs to no invocation. It is measured time even under
- * Clock=model. */
+/* The emulated time of CPU time that belongs to no invocation, on an actor's share of a CPU. cpu_nsec is
+ * measured, even under Clock=model. */
 uint64_t clock_lost_nsec(const JobSettings *settings, uint64_t cpu_nsec);
 /* The time of a learner's update: the CPU time of its slowest thread; under Clock=model, the rows of its
  * gradients times UpdateUSec=. */

@@ -15,9 +15,8 @@ const Distribution *distribution_find(uint32_t distribution);
  * distribution. ret_why may be NULL. */
 uint32_t distribution_choose(const JobSettings *settings, const char **ret_why);
 const Distribution *distribution_of(const JobSettings *settings);
-/* Whether measurements of the first rounds could change the choice of distribution_choose(). *ret_why: if
- * Policy=auto has nothing to measure, a clause to follow "since"; NULL: distribution_of() gives the
- * reason. */
+/* Whether measurements of the first rounds could change the choice of distribution_choose(). *ret_why: why a
+ * job with Policy=auto must not measure them, as a clause to follow "since"; otherwise NULL. */
 bool distribution_measures(const JobSettings *settings, const char **ret_why);
 /* Why this job's environment must not run in the learner's process, where its limits would not apply; NULL:
  * it may. */
@@ -39,7 +38,7 @@ bool distribution_overlaps(const Distribution *row);
 uint32_t distribution_rollouts(const Distribution *row, uint32_t n_actors);
 /* the number of policy banks */
 uint32_t distribution_banks(const Distribution *row, const JobSettings *settings);
-/* the orders of a round, as bits 1 << OrderKind */
+/* the orders that a process of this side gets in a round, as bits 1 << OrderKind */
 uint32_t distribution_orders(const Distribution *row, FragmentHost side);
 
 /* Makes the graph of a job, without knowing its environment. */

@@ -93,7 +93,7 @@ static uint32_t squares_of(uint32_t side, const Convolution *c) {
         return padded < c->kernel ? 0 : (padded - c->kernel) / c->stride + 1;
 }
 
-/* The image that the next layer reads. */
+/* The output of convolution c, as the image that the next layer reads. channels: how many the output has. */
 static Convolution convolution_image(const Convolution *c, uint32_t channels) {
         return (Convolution){
                 .channels = channels,
@@ -212,7 +212,7 @@ static int spaces_derive(const ActordEnvSpec *spec, Network *ret) {
 
         switch ((ActordSpaceKind) spec->observation.kind) {
         case ACTORD_DISCRETE: /* one number for each choice: 1 for the observed one, 0 for the others */
-        case ACTORD_MULTI_DISCRETE: /* as for ACTORD_DISCRETE, for each number */
+        case ACTORD_MULTI_DISCRETE: /* the same for each of several choices */
                 n_observation = space_numbers(&spec->observation) * spec->observation.n_choices;
                 break;
         case ACTORD_BOX: n_observation = space_numbers(&spec->observation); break;

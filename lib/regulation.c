@@ -12,7 +12,7 @@
 #include "lib/forward.h"
 #include "lib/slot.h"
 
-#define ALPHA_MOST 1e6 /* the search for the smallest alpha gives up above this */
+#define ALPHA_MOST 1e6 /* regulation_least_alpha() searches up to this alpha */
 
 static const char metric_names[REGULATION_METRICS][ACTORD_METRIC_BYTES] = { "violations", "outside" };
 
@@ -148,7 +148,7 @@ double regulation_least_alpha(const JobSettings *s) {
         return high;
 }
 
-/* With P = L L' and x = L^-1 e_i: (P^-1)_ii = x' x. */
+/* Computes (P^-1)_ii as x' x, where P = L L' (Cholesky) and L x = e_i. */
 double regulation_reach(const JobSettings *s, uint32_t i) {
         double l[MATRIX_MAX], x[REGULATED_STATE_MAX] = {}, sum = 0;
         uint32_t n = state_numbers(s);

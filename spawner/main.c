@@ -44,7 +44,8 @@ static void reap(Seat *seats) {
                                 seats[i] = (Seat){};
 }
 
-/* Finds a free seat, or NULL if there is none. Returns how many seats are taken. */
+/* Finds a free seat (the place of a running launch), or NULL if there is none. Returns how many seats are
+ * taken. */
 static unsigned find_seat(Seat *seats, Seat **ret) {
         unsigned n = 0;
 

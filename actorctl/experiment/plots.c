@@ -92,7 +92,7 @@ static GPtrArray *group_traces(const Experiment *experiment, const GPtrArray *ce
 }
 
 /* The value at x, interpolated between two rounds. NaN: x is before the first round, or after the last one.
- * stays: after the last round, its value is used instead. */
+ * stays: after the last round, the function returns the last round's value instead of NaN. */
 static double trace_at(const Trace *trace, double x, bool stays) {
         size_t low = 0, high = trace->n;
 

@@ -19,7 +19,7 @@ static ExitStatus complain_key(const Experiment *experiment, const char *key, co
         return STATUS_USAGE;
 }
 
-/* The rung of a cell. It is the cell's combination, since a sweep has no other factor. */
+/* The rung of a cell: the level of the cell's first factor, since the rung is the only factor of a sweep. */
 static size_t rung_of(const Cell *cell) {
         return cell->levels[0];
 }
@@ -224,7 +224,7 @@ static void let_start(const Group *group, bool starts, uint64_t cap) {
 
 /* The inputs of decisions about the budget. */
 typedef struct Account {
-        uint64_t spent, dearest; /* by all cells; by the most expensive trial of the newest rung */
+        uint64_t spent, dearest; /* the costs of all cells; of the newest rung's most expensive trial */
         size_t n_decided;        /* trials of the newest rung that are not waiting any more */
         GArray *waiting;         /* of Group */
 } Account;

@@ -64,8 +64,8 @@ static size_t widest(const Model *model) {
         return n;
 }
 
-/* Whether the layer is exported: a constant deviation is, and so are the layers from the observation to the
- * action, except one that computes a deviation. */
+/* Whether the layer is exported. Exported are the layers from the observation to the action, without a layer
+ * that computes the deviation. A constant deviation is exported, too. */
 static bool is_exported(const Model *model, uint32_t i) {
         const Layer *layer = &model->network.layers[i];
 

@@ -347,7 +347,7 @@ static void put_network(Zoo *zoo) {
                 put_number(zoo, "Learner", "LogStdInit", NULL, number_of(deviation));
 }
 
-/* Gradient steps for each environment step. -1 means as many as there were environment steps. */
+/* The gradient steps for each environment step. If gradient_steps is -1, there is one for each. */
 static double train_ratio(Zoo *zoo) {
         double every = number(zoo, "train_freq"), steps = number(zoo, "gradient_steps");
 

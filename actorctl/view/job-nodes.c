@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The nodes of a cluster that a job has, in words. */
+/* Describes in words which nodes of a cluster a job has. */
 #include <string.h>
 
 #include "actorctl/job-status.h"

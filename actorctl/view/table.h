@@ -59,7 +59,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)
 /* The columns of a table that a narrow screen shows, and their widths. */
 typedef struct FitColumn {
         unsigned width, least; /* its widest cell; the width to which its texts may be cut */
-        unsigned spare; /* columns with 1 are left out first, then those with 2, …; 0: after all those */
+        unsigned spare; /* columns with spare = 1 are left out first, then those with 2, …; last, 0 */
         bool shown;
 } FitColumn;
 

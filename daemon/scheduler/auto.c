@@ -104,14 +104,14 @@
 #define USUAL_ROWS 5632.0 /* b n of the sharp law, in rows: about the middle of four tasks (see above) */
 #define NOISE_MOST 4.0    /* the most that noise may add to b, as a multiple of the usual b */
 #define FURTHEST   0.028  /* the surrogate of the first rounds with unlimited actors, by the sharp law */
-#define ALIKE      1.12   /* costs within this ratio count as equal: sqrt(1 + 1/4), sharp law at b / 2 */
-#define FAR        2.0    /* sharp law: a number this many times as high is taken, even if it saves little */
+#define ALIKE      1.12   /* costs within this ratio count as equal. By the sharp law: sqrt(1 + 1/4) */
+#define FAR        2.0    /* sharp law: a number so many times as large is taken even if it saves little */
 #define WORTH_IT   0.05   /* if a change saves a smaller share than this, nothing changes */
 #define STEP       2.0    /* the most by which the number changes in a round, as a factor */
 #define STEP_BLIND 4.0    /* the most in a round if no progress is measured */
 #define SEEN       2u     /* rounds with one number before another one is tried */
 #define SEEN_FIRST 3u     /* rounds of MinActors= before another number, by the sharp law */
-#define SEEN_SHARP 5u     /* rounds with any later number before another one is tried, by the sharp law */
+#define SEEN_SHARP 5u     /* sharp law: a later number of actors is kept for so many rounds at least */
 #define RATIO_MOST 1e6    /* the largest ratio of costs or of progress that a decision reports */
 #define B_MOST     1e9    /* the largest b that is stored; any number of actors is small beside it */
 
@@ -129,7 +129,7 @@ typedef struct Auto {
         double return_first; /* the first mean return, if there was one */
         uint64_t elapsed_nsec;
         uint32_t has_return;
-        uint32_t n_newest, n_same; /* actors of the newest round, and for how many rounds now */
+        uint32_t n_newest, n_same; /* the newest round's actors; how many rounds in a row had as many */
         uint32_t gets_far;         /* the first rounds got further than the sharp law allows */
 } Auto;
 static_assert(sizeof(Auto) <= sizeof(((SchedulerState *) 0)->own), "it must fit");
@@ -371,9 +371,9 @@ static double trade_best(const Trade *t, bool starts) {
         return best;
 }
 
-/* By the sharp law, rounds times actors differ by at most the factor ALIKE up to b / 2 actors, and the law
- * is no more exact than that. So this returns the fastest of the numbers that cost nearly as little as the
- * best one. */
+/* Up to b / 2 actors, the sharp law gives costs that differ by at most the factor ALIKE, and the law is no
+ * more exact than this. So this function returns the largest number up to b / 2 that costs at most ALIKE
+ * times as much as the best one. */
 static double trade_alike(const Trade *t, double best) {
         double most = ALIKE * trade_cost(t, best, true), half = fmin(t->law.b / 2, t->highest);
 
@@ -447,8 +447,8 @@ static uint64_t permille(double ratio) {
         return ratio >= 0 ? saturate_double(fmin(ratio, RATIO_MOST) * 1000 + 0.5) : 0;
 }
 
-/* Reports the figures of a decision: those of the round before, of the last change, and of the round that
- * follows. */
+/* Reports the figures behind a decision: of the round before it, of the last change of the number of actors,
+ * and of the round that follows. */
 static void tell(const Trade *t, double n, DecisionWhy *why) {
         RoundPrice before = trade_price(t, t->now, 0), after = trade_price(t, n, 0), seen;
         double change;

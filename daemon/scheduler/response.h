@@ -56,5 +56,5 @@ void response_fit(const Response *response, Law theory, double *ret_best, double
  * known, or was zero. *ret_before: the number of actors in the stay before; 0: there was none. */
 double response_change(const Response *response, bool sharp, uint32_t *ret_before);
 
-/* The progress of a round of n_actors by this law, for g = 1 (see above). */
+/* The progress of a round of n_actors by `law`, for g = 1 (see above). */
 double response_of(double n_actors, Law law);

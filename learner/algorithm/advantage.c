@@ -56,8 +56,8 @@ void advantage_estimate(const StepsIn *in, double lambda, float *ret_advantage, 
         assert(final == 0);
 }
 
-/* While the loop runs, a target is v - V and not v, since the row before needs this difference. The
- * difference is small even if v is large, so rounding loses little. V is added at the end. */
+/* The target v of a row is computed as its difference from the value V, since the row before needs this
+ * difference. The difference is small even if v is large, so rounding loses little. The last loop adds V. */
 void vtrace_estimate(const StepsIn *in, const VtraceIn *policies, float *ret_advantage, float *ret_target) {
         uint32_t final, n_rows;
 

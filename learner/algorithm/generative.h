@@ -5,7 +5,7 @@
  *   distance - Eta= * Q_j(s, f(s)) / mean of |Q_i(s, f(s))|
  *
  * where f(s) is an action that the policy samples, and i and j are the two critics, by turns. The gradient
- * goes through f(s). Each algorithm has another `distance`. */
+ * goes through f(s). Each algorithm has its own `distance`. */
 #pragma once
 
 #include "learner/algorithm/critics.h"
@@ -45,13 +45,14 @@ int generative_step(Runtime *runtime, uint32_t draw, Generator *generator, Criti
 
 /* A recorded action, scaled so that the bounds of the action space are -1 and 1. */
 Node generative_recorded(Tape *tape, const Network *policy);
-/* Number `which` (MOMENT_…) of the row's first or second Moment (lib/sampler.h), repeated in `width`
- * columns. */
+/* Number `which` (MOMENT_…) of one of the row's two Moments (lib/sampler.h), repeated in `width` columns.
+ * moment: 0 or 1. */
 Node generative_number(Tape *tape, uint32_t moment, uint32_t which, uint32_t width);
 /* The recorded action a mixed with the row's noise z: signal a + noise z. The row's Moment has signal and
  * noise (lib/sampler.h). */
 Node generative_noised(Tape *tape, const Network *policy, Node recorded, uint32_t moment);
-/* The output F of network `net` (lib/sampler.h) for this noised action. */
+/* The output F (lib/sampler.h) of network `net` for the action `noised`. moment: the index of the row's
+ * Moment. */
 Node generative_network(Tape *tape, Net net, const Network *policy, Node noised, uint32_t moment);
 
 bool generative_possible(const double state[ALGORITHM_STATE_MAX]);

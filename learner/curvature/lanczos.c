@@ -67,8 +67,8 @@ static void vector_scale(double *x, double factor, size_t n) {
                 x[i] *= factor;
 }
 
-/* Subtracts from the product of step k its parts along the basis. Its part along vector k is entry k of the
- * diagonal. Returns the remaining length. */
+/* Subtracts from the product of step k its parts along all vectors of the basis. The part along vector k
+ * becomes entry k of the diagonal. Returns the length of the rest. */
 static double step_clear(Lanczos *l, uint32_t k) {
         double *product = l->basis + (k + 1) * l->n;
 
@@ -99,7 +99,8 @@ static uint32_t eigenvalues_below(const Lanczos *l, uint32_t n, double little, d
 
 /* The smallest number, apart from rounding, that exceeds at least `wanted` eigenvalues. */
 static double eigenvalue_find(const Lanczos *l, uint32_t n, double scale, uint32_t wanted) {
-        /* The magnitudes in a row add up to at most 3 * scale, so no eigenvalue is outside (Gershgorin). */
+        /* The magnitudes in a row of the matrix add up to at most 3 * scale, so all eigenvalues are between
+         * low and high (Gershgorin). */
         double low = -3.0 * scale, high = 3.0 * scale;
         /* The precision must not be 0, even for a tiny scale: the loop would not end when low and high are
          * neighbouring numbers. */

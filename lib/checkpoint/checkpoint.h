@@ -29,7 +29,7 @@
  * learner/checkpoint/digest.c. */
 #define METADATA_STATE_SHA256 "state_sha256"
 /* The form of an exported policy's input: "numbers"; "bytes", each divided by 255; "choice", a 1 among
- * zeros; "choices", the same for each of several numbers, all with the same number of choices. */
+ * zeros; "choices", a 1 among zeros for each of several numbers, all with the same number of choices. */
 #define METADATA_OBSERVATION "observation"
 /* If an action is several numbers: how many choices each number has, such as "2 3 5". The outputs for the
  * first number come first, then those for the second, and so on. */

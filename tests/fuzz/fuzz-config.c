@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Parses any bytes as actord.conf. They are refused with a sentence that names the file, or accepted. If
- * accepted bytes are parsed again into the same configuration, nothing changes. */
+/* Parses any bytes as actord.conf. The parser must accept the bytes, or refuse them with a sentence that
+ * names the file. If accepted bytes are parsed again into the same configuration, nothing changes. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

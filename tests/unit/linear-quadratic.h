@@ -37,7 +37,7 @@ typedef struct LinearPolicy {
         Linear f[LQ_PASSES_MAX];
 } LinearPolicy;
 
-/* The slope, at x, of the value of all passes after a given one: -bend x + start. */
+/* The value of all passes after a given pass depends on x. Its slope at x is start - bend * x. */
 typedef struct Worth {
         double bend, start;
 } Worth;
@@ -61,7 +61,7 @@ static inline Worth lq_last(const LinearQuadratic *lq) {
         return (Worth){ .bend = lq->curvature, .start = lq->curvature * lq->goal };
 }
 
-/* The Worth before pass k, if the pass estimates the noise by f, and `after` is the Worth after it. */
+/* The Worth before pass k, if the pass estimates the noise with F = f. after: the Worth after the pass. */
 static inline Worth lq_worth(const LinearQuadratic *lq, uint32_t k, Linear f, Worth after) {
         double cost = 2 * lq->beta * lq->weight[k];
         double away = f.slope - lq->before[k].slope, off = f.start - lq->before[k].start;
@@ -90,8 +90,8 @@ static inline void lq_optimum(
         }
 }
 
-/* One iteration. The new F is F' plus a multiple of the mean slope of the value after the pass, when later
- * passes use the last F. */
+/* One iteration of the paper. For each pass, the new F is F' plus a multiple of the mean slope of the value
+ * after the pass. This value assumes that the later passes still use their old F. */
 static inline void lq_iterate(const LinearQuadratic *lq, LinearPolicy *policy) {
         Worth after = lq_last(lq);
 
@@ -122,14 +122,15 @@ static inline double lq_error(const LinearQuadratic *lq, const LinearPolicy *a, 
 /* How errors fall, iteration by iteration. */
 typedef struct Descent {
         uint32_t n_to_goal; /* iterations until the error is at most 1e-8; 0: never */
-        double ratio;     /* of an error to the one before it, from a line through the errors' logarithms */
+        double ratio;     /* an iteration multiplies the error by this: from a line through the logarithms */
         double r_squared; /* of that line */
         double last;
 } Descent;
 
 enum { LQ_ITERATIONS = 20000 };
 
-/* Iterates, beginning with F'. The line goes through all errors above 1e-11; smaller ones are rounding. */
+/* Iterates from F' on, and fits a line to the logarithms of the errors. Errors below 1e-11 are only
+ * rounding, so they are left out. */
 static inline void lq_descend(const LinearQuadratic *lq, Descent *ret) {
         double ignored[LQ_PASSES_MAX], n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
         LinearPolicy optimum, policy = {};
@@ -175,7 +176,7 @@ static inline bool lq_comes_from_before(const LinearQuadratic *lq) {
         return descent.n_to_goal > 0;
 }
 
-/* The least beta for which serves() is true, if it is true for all greater ones. */
+/* The least beta for which serves() is true. This assumes that serves() is true for all greater beta. */
 static inline double lq_least_beta(LinearQuadratic lq, bool (*serves)(const LinearQuadratic *lq)) {
         double low = 1e-6, high = 1e6;
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define SLOPE_KEEPS 2.0 /* instead of a draw from -1 to 1: the height stays the same */
+#define SLOPE_KEEPS 2.0 /* this slope leaves the height as it is; all other slopes are from -1 to 1 */
 #define SCALE       30.0
 #define FRICTION    2.5
 
@@ -100,7 +100,8 @@ static void add_obstacle(Ground *g, double obstacle, double x, double y) {
         }
 }
 
-/* The height of the chunk that is `in` chunks, at least one, behind the obstacle's first chunk. */
+/* The height of a chunk of the obstacle. in: how many chunks it is behind the obstacle's first one, at least
+ * 1; first: the height of the first chunk; before: that of the chunk just before this one. */
 static double height_in(double obstacle, int in, double first, double before) {
         int kind = (int) obstacle / KIND, left = length_of(obstacle) - in, rise = kind == STAIRS_UP ? 1 : -1;
 

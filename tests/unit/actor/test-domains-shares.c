@@ -4,8 +4,8 @@
 #include "lib/shares.h"
 #include "tests/unit/domains-fixture.h"
 
-/* Positions of numbers in the state of `shares` (actor/envs/shares.c): of the whole environment, then of
- * each job. */
+/* Positions of numbers in the state of `shares` (actor/envs/shares.c). The first numbers belong to the whole
+ * environment; from JOBS on, each job has N_JOB numbers. */
 enum { FINISHED, MISSED, JOBS };
 enum { WORK, PARALLEL, DEADLINE, AGE, DONE, SPEED, WEIGHT, N_JOB };
 enum { N = 4 };
@@ -65,7 +65,7 @@ static void test_step(void) {
         env_free(bed.env);
 }
 
-/* A job that ends in time, one that ends late, and one whose deadline passes in the step. */
+/* Tests a job that ends in time, a job that ends late, and a job whose deadline passes during the step. */
 static void test_ends(void) {
         const int32_t choices[N] = { SHARES_SAME, SHARES_SAME, SHARES_SAME, SHARES_SAME };
         double price = 2.0 / 20 / 2;

@@ -429,7 +429,7 @@ static void test_png(void) {
         g_assert_cmpuint(get32(data + 16), ==, WIDTH);
         g_assert_cmpuint(get32(data + 20), ==, HEIGHT);
         g_assert_cmpmem(data + PLACE + 4, 4, "IDAT", 4);
-        /* The check sum of the chunk that is the same in all PNGs. */
+        /* The last chunk, IEND, and its check sum are the same in all PNGs. */
         g_assert_cmpmem(data + n - 12, 12, "\0\0\0\0IEND\xae\x42\x60\x82", 12);
         g_assert_cmpint(g_converter_convert(G_CONVERTER(inflate), data + PLACE + 8, get32(data + PLACE),
                                         rows, sizeof(rows), G_CONVERTER_INPUT_AT_END, &n_read, &n_written,

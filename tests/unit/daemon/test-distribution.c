@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How the first rounds of a job decide under which distribution the rest runs. */
+/* Tests how the daemon chooses a job's distribution by measurements of the job's first rounds. */
 #include <glib.h>
 #include <string.h>
 
@@ -56,7 +56,8 @@ static void says(const DistributionChoice *choice, const char *part) {
                 g_error("'%s' does not say '%s'", choice->why, part);
 }
 
-/* Servers have places for one learner: a second one would not be on the bill. */
+/* The price sheet has a place for one learner only. A second learner would not be billed, so it is not
+ * chosen. */
 static void test_learners_without_price(void) {
         JobSettings s = settings_of(JOB);
         DistributionFacts facts = facts_of(110 * MSEC, 100 * MSEC, 2 * MSEC);
@@ -82,7 +83,8 @@ static void test_learner_bound(void) {
         g_assert_true(choice.changes);
         g_assert_cmpuint(choice.distribution, ==, DISTRIBUTION_MULTI);
         g_assert_cmpuint(choice.n_learners, ==, 2);
-        /* Four actors on two CPUs, hand-overs, 55 % of the learning, and the exchange of four gradients. */
+        /* The sum is: four actors on two CPUs, the hand-overs, 55 % of the learning, and the exchange of
+         * four gradients. */
         g_assert_cmpfloat_with_epsilon(choice.then_nsec / MSEC, 4 + 0.08 + 55 + 0.4, 1e-9);
         says(&choice, "learner-bound (learning 100 ms, acting 4 ms, hand-over 0.08 ms) and 2 learners would "
                       "take 59.5 ms");
@@ -110,11 +112,12 @@ static void test_busy_host(void) {
 
 static void test_hand_over_bound(void) {
         JobSettings s = settings_of(JOB);
-        /* Actors of 20 us: two processes save as much by acting at once as waking them costs. */
+        /* Four actors of 20 us each need 40 us on two CPUs, and 80 us in one process. But the hand-overs to
+         * their processes cost 80 us, so one process is 40 us faster. */
         DistributionFacts facts = facts_of(MSEC / 5, MSEC / 25, MSEC / 50);
         DistributionChoice choice;
 
-        s.stop_steps = 10000000; /* 40 us, saved in each of 39,000 rounds, are more than a restart costs */
+        s.stop_steps = 10000000; /* 39,000 rounds: saving 40 us in each is worth more than a restart costs */
         choice = choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 0);
         g_assert_cmpuint(choice.distribution, ==, DISTRIBUTION_FUSED);
         g_assert_true(choice.changes);
@@ -190,7 +193,8 @@ static void test_measures(void) {
         g_assert_false(distribution_measures(&model, &why));
 }
 
-/* A round of two actors that begins at `start`: 3 and 5 ms of CPU, an update of 10 ms that lasts 12. */
+/* Feeds a round that begins at `start`. Its two actors use 3 and 5 ms of CPU time. Its update uses 10 ms of
+ * CPU time and lasts 12 ms. */
 static void feed_round(DistributionMeter *meter, const JobSettings *s, uint64_t life, uint64_t round,
                 uint64_t start, bool wasted) {
         for (uint32_t a = 0; a < 2; a++) {
@@ -254,7 +258,7 @@ static void test_meter(void) {
                 feed_round(&meter, &s, 2, n, n * 1000 * MSEC, false);
         g_assert_cmpuint(meter.facts.n_rounds, ==, 10); /* of 20 ms */
         feed_round(&meter, &s, 2, n, n * 1000 * MSEC, false);
-        g_assert_cmpuint(meter.facts.n_rounds, ==, 10); /* once enough rounds are measured, no more count */
+        g_assert_cmpuint(meter.facts.n_rounds, ==, 10); /* ten were enough: later ones are not measured */
 
         meter = (DistributionMeter){};
         for (n = 1; !distribution_measured(&meter.facts, &model); n++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checkpoints from the newest to the oldest, and which one counts when the newest are forgotten. */
+/* Tests that the ledger lists checkpoints from the newest to the oldest, and which one a job uses after the
+ * newest ones were removed from the ledger. */
 #include <errno.h>
 #include <glib.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static void add_life(Ledger *ledger, uint64_t job, uint64_t life, uint64_t first
         }
 }
 
-/* The names of all checkpoints that count, the newest first. */
+/* The names of all checkpoints that are not forgotten, the newest first. */
 static char *names_of(Ledger *ledger, uint64_t job) {
         LedgerPosition at = { INT64_MAX, INT64_MAX };
         GString *names = g_string_new(NULL);

@@ -102,8 +102,8 @@ static void test_decisions(void) {
         ledger = ledger_close(ledger);
 }
 
-/* Where rounds overlap, each round has a row with the decision that was in force and the actor whose
- * rollout the round took. */
+/* If rounds overlap, the ledger has a row for each round: the decision that was in force, and the actor
+ * whose rollout the round took. */
 static void test_taken(void) {
         static const uint32_t taken[] = { 2, 0, 1 };
         LedgerDecision d = decision_new(1, 1, 0, 3);

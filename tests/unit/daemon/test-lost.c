@@ -44,10 +44,10 @@ static void test_difference(void) {
                 { true, 0, 10 * SEC, 7 * SEC, 3 * SEC, 10 * SEC },
                 { true, 5 * SEC, 10 * SEC, 2 * SEC, 3 * SEC,
                                 5 * SEC },                    /* the counter is older than the life */
-                { true, 0, 10 * SEC, 11 * SEC, 0, 10 * SEC }, /* the records hold all */
-                { true, 10 * SEC, 1 * SEC, 0, 0, 0 },         /* lower: it is another counter */
+                { true, 0, 10 * SEC, 11 * SEC, 0, 10 * SEC }, /* the records hold all CPU time */
+                { true, 10 * SEC, 1 * SEC, 0, 0, 0 },         /* the counter fell, so it is a new counter */
                 { true, 0, 0, 0, 0, 1 },                      /* no CPU time was used, and this is known */
-                { true, UINT64_MAX, 10 * SEC, 0, 0, 0 },      /* the first reading is not known */
+                { true, UINT64_MAX, 10 * SEC, 0, 0, 0 },      /* the first reading is missing */
                 { false, 0, 10 * SEC, 7 * SEC, 0, 0 },
                 { true, 0, UINT64_MAX, 0, UINT64_MAX, UINT64_MAX },
         };

@@ -41,8 +41,8 @@ static void test_preemption(void) {
         g_assert_cmpuint(wait, ==, UINT64_MAX);
         g_assert_cmpint(queue_preempt(entries, 3, 3, 5, 100, &wait), ==, -1); /* a place is free */
         g_assert_cmpint(queue_preempt(entries, 3, 2, 5, 100, &wait), ==, 1);
-        /* A job may go back only after 85 us in its place. The younger job reaches them in 5 us; until then
-         * the older one stays, too. */
+        /* A job may go back only after 85 us in its place. The younger job has had its place for 80 us.
+         * Until it may go back, 5 us later, the older job stays, too. */
         g_assert_cmpint(queue_preempt(entries, 3, 2, 85, 100, &wait), ==, -1);
         g_assert_cmpuint(wait, ==, 5);
         g_assert_cmpint(queue_preempt(entries, 3, 2, UINT64_MAX, 100, &wait), ==, -1); /* as good as never */

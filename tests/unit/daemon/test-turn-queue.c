@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whose item is next: users take turns, and within a user connections do. */
+/* Tests the order of the queue: users take turns, and so do the connections of one user. */
 #include "daemon/turn-queue.h"
 
 #define ROOM 4096u

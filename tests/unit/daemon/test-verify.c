@@ -22,7 +22,7 @@ typedef struct Reader {
         sd_event *event;
         Verify *verify;
         unsigned n_turns; /* turns of the event loop before the result */
-        bool kills;       /* in the first turn, kill the process that reads */
+        bool kills;       /* the test kills the process that reads, in the event loop's first turn */
         unsigned n_killed;
         int result;
 } Reader;

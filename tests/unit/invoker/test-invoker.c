@@ -231,8 +231,8 @@ static void test_reconnect(void) {
         (void) job_connect(&job);
         job.plan.through_round = 5;
         job_send_plan(&job);
-        /* Once a round has closed, the invoker has read the plan. To close the link before would discard the
-         * plan. */
+        /* The test closes the link only when a round has closed: by then the invoker has read the plan,
+         * which would be lost otherwise. */
         wait_for_rounds(&job, 1);
         job.link = close_fd(job.link);
         wait_for_rounds(&job, 5);
@@ -272,7 +272,7 @@ static void test_terminated(void) {
         job_done(&job);
 }
 
-/* A job whose records are not read pauses, and goes on when they are. */
+/* A job pauses when the daemon does not read its records, and goes on when the daemon has read them. */
 static void test_full_spool(void) {
         const Record *ended;
         uint64_t written;

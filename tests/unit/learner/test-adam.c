@@ -6,8 +6,8 @@
 
 #include "learner/adam.h"
 
-/* Under a constant gradient both corrected moments are the gradient's own: each step is rate * g / (|g| +
- * epsilon). */
+/* If the gradient g is constant, the corrected moments are g and g^2, so each step is
+ * rate * g / (|g| + epsilon). */
 static void test_constant(void) {
         float gradient[3] = { 0.1f, -2.0f, 0.0f };
         Adam *adam;
@@ -27,8 +27,9 @@ static void test_constant(void) {
         adam_free(adam);
 }
 
-/* Two steps worked out on paper: g = 1, then g = -1, rate 0.1, beta 0.9 and 0.999, no epsilon. m = 0.1,
- * then -0.01; corrected by 1 - 0.81; v = 0.001, then 0.001999, corrected by 1 - 0.998001 = 0.001999 to 1. */
+/* Two steps worked out on paper, for the gradients 1 and -1, rate 0.1, beta 0.9 and 0.999, without epsilon.
+ * The first moment m is 0.1, then -0.01, which is divided by 1 - 0.81. The second moment v is 0.001, then
+ * 0.001999, which is divided by 1 - 0.998001 = 0.001999 and so becomes 1. */
 static void test_paper(void) {
         Adam *adam;
 

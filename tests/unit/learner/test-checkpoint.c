@@ -64,7 +64,7 @@ static void test_round_trip(void) {
                                         before.learner->policy_bank * before.page.policy.bank_bytes,
                         before.page.policy.bank_bytes);
 
-        /* `after` reads bank 0 first, as `before` would have read bank 1. */
+        /* The results are the same, although `after` reads bank 0 first, and `before` read bank 1. */
         learned = play(&after, 5, 8, 1);
         g_assert_cmpmem(learned.sha256, 32, expected.sha256, 32);
         g_assert_cmpmem(&learned.statistics, sizeof(Statistics), &expected.statistics, sizeof(Statistics));

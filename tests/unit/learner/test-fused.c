@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Tests a learner that also acts (learner/fused.c); the test gives the orders. If an actor's environment
- * fails, the answer names the actor, and the next order repeats only its rollout. One order may roll and
- * learn, unless a rollout failed or the invoker forbade learning. The policy is that of the fused loop. */
+ * fails, the answer names the actor, and the next order repeats only its rollout. One order may ask for
+ * rollouts and for learning; the learner does not learn if a rollout failed or the invoker forbade it. The
+ * policy is the same as that of fused_round(). */
 #include <errno.h>
 #include <glib.h>
 #include <pthread.h>

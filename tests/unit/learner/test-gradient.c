@@ -11,7 +11,8 @@ static void observation_of(const Batch *b, size_t row, float *ret) {
                                    : b->observations[row * b->n_observation + k];
 }
 
-/* The loss, written a second time. The caller has normalised the advantages, if the job asks for it. */
+/* A second implementation of the loss, for comparison. The caller has normalised the advantages, if the job
+ * asks for it. */
 static double reference_loss(const Bed *bed, const double *parameters, const double *advantages) {
         const JobSettings *s = &bed->settings;
         const Network *network = &bed->page.network;

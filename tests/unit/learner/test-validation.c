@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every way in which a rollout can lie is refused with its own reason and row, and leaves no trace: the
- * same rollout, put right, then gives the same policy as one that was never wrong. */
+/* Tests that each kind of lie in a rollout is refused with its reason and its row. A refused rollout changes
+ * nothing in the learner: when its actor then sends the correct rollout, the policy is the same as without
+ * the lie. */
 #include "tests/unit/learner-fixture.h"
 
 #define SECTIONS                                                                             \

@@ -10,7 +10,7 @@
 #include "lib/forward.h"
 #include "lib/minions.h"
 
-enum { N_CHOICES = 7 }; /* odd, so that File has no hole at its end */
+enum { N_CHOICES = 7 }; /* odd, so that the struct File has no padding at its end */
 
 static const MinionsFacts usual = {
         .round = 20,

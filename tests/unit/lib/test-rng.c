@@ -116,7 +116,7 @@ static void test_stream_is_a_function_of_its_name(void) {
         random_begin(&b, 0x0123456789abcdef, RANDOM_RESET, 5, 77, 3);
         random_begin(&other, 0x1123456789abcdef, RANDOM_RESET, 5, 77, 3);
 
-        /* The draws are the blocks' words in order, the block number being word 0 of the counter. */
+        /* The draws are the words of the blocks, in order. Word 0 of the counter is the block's number. */
         random_pack(RANDOM_RESET, 5, 77, 3, counter);
         for (uint32_t block = 0; block < 3; block++) {
                 counter[0] = block;
