@@ -30,7 +30,7 @@ typedef enum NodeExit {
 const char *node_exit_sentence(int status);
 
 typedef struct NodeTerms {
-        const char *address, *port; /* the head's, as numbers */
+        const char *address, *port; /* of the head, as numbers */
         uint8_t token[TOKEN_BYTES];
         uint32_t node;
 } NodeTerms;

@@ -101,7 +101,7 @@ struct Job {
         uint64_t stop_deadline_nsec;
         uint64_t turn_usec;      /* CLOCK_BOOTTIME: when the job last left the queue, or was adopted */
         const char *back_reason; /* why the job is sent back to the queue; NULL: it is not */
-        int stderr_fd;           /* the caller's, in run mode */
+        int stderr_fd;           /* in run mode: the caller's standard error */
         Directories directories; /* as the submitter opened them; a restart may lose some */
 
         /* How the job ended, from the moment when this is known. It is announced only when it is durable. */

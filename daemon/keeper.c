@@ -179,7 +179,7 @@ static void serve(const Descriptors *ends, const Descriptors *foreign) {
                 }
         }
         /* A descriptor that the daemon asked for and never fetched is closed with its token, perhaps a
-         * moment after this process sees that the token is closed. To close the last copy may block, so this
+         * moment after this process sees that the token is closed. Closing the last copy may block, so this
          * process keeps its own copy for that moment. */
         if (given)
                 (void) poll(NULL, 0, LINGER_MSEC);

@@ -223,7 +223,7 @@ typedef struct Page {
         const Filter *filter;
         sd_bus_message *reply;
         uint32_t most, n_rows, n_seen;
-        uint64_t last; /* the number of the row that was looked at last */
+        uint64_t last; /* the job of the row that was looked at last */
 } Page;
 
 static int append_row(sd_bus_message *reply, const LedgerListed *row) {

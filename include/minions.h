@@ -45,7 +45,7 @@ typedef struct MinionsModel {
         uint64_t magic;
         uint32_t abi, struct_bytes;
         uint32_t n_choices;                     /* numbers of actors, 1 .. n_choices */
-        uint32_t n_asked;                       /* training interrupted: the runs asked for; otherwise 0 */
+        uint32_t n_asked;                       /* if training was interrupted: the runs asked for; else 0 */
         double target;                          /* J: the return with which RETURN is compared */
         /* The scheduler's origin, in words for people, each NUL-terminated. */
         char job[128];                          /* the inner job's file and environment */

@@ -81,8 +81,8 @@ uint64_t fork_learner_memory_bytes(const Placement *place) {
         return bytes;
 }
 
-/* Makes the sandbox of a relay. It is an actor's, with the system calls of an actor that reads files, since
- * a relay reads from its node. */
+/* Makes the sandbox of a relay: an actor's sandbox, with the system calls of an actor that reads files,
+ * since a relay reads from its node. */
 static int make_relay_sandbox(Placement *place, SandboxSpec spec) {
         uint32_t missing;
 

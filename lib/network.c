@@ -311,8 +311,8 @@ static int network_derive_actor_critic(
 }
 
 bool action_bounds_possible(double low, double high) {
-        /* This check comes before the conversions to float, which are defined only for numbers in its
-         * range. */
+        /* This check comes before the conversions to float: they are undefined for numbers that a float
+         * cannot hold. */
         if (!(fabs(low) <= (double) FLT_MAX && fabs(high) <= (double) FLT_MAX))
                 return false;
         return (float) low < (float) high;

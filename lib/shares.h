@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The arithmetic of [Scaling] Shares=, for the environment that trains its policies and for the daemon that
- * follows them. */
+/* The arithmetic of [Scaling] Shares=. The environment `shares` uses it to train policies, and the daemon
+ * uses it to act by them. */
 #pragma once
 
 #include <stddef.h>

@@ -42,7 +42,7 @@ typedef struct Reader {
         TermsKind kind;
         uint32_t n; /* the number of terms before this one */
         const char *text;
-        int n_text; /* of this term */
+        int n_text; /* the bytes of this term in `text` */
         char words[WORDS_MAX][TERM_NAME_MAX];
         uint32_t n_words;
         char *message;

@@ -73,7 +73,7 @@ void turn_reset(Turn *turn) {
         atomic_store_explicit(&turn->parked, 0, memory_order_relaxed);
         atomic_store_explicit(&turn->asleep, 0, memory_order_relaxed);
 
-        /* No other process maps the page now. Release, since another process may make the next worker. */
+        /* No other process maps the page now. release: another process may make the next worker. */
         go = atomic_load_explicit(&turn->go, memory_order_relaxed);
         atomic_store_explicit(&turn->done, go, memory_order_release);
 }

@@ -29,7 +29,7 @@ static Plot *make_plot(
         return plot;
 }
 
-/* The columns that a curve shows, and whether a seed keeps its last value after its end. */
+/* The columns that a curve shows. stays: after a seed's last round, its last value still counts. */
 typedef struct Picture {
         const char *file, *what, *x, *x_label, *y, *y_label;
         bool stays;

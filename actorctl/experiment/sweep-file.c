@@ -149,7 +149,7 @@ ExitStatus ranges_read(const Reader *reader) {
         return status;
 }
 
-/* Refuses other parts of the file that have no meaning in a sweep. */
+/* Refuses sections and keys of experiments that have no meaning in a sweep. */
 static ExitStatus check_alone(const Reader *reader) {
         const Experiment *e = reader->experiment;
         g_autofree char *arm = e->arms->len > 0 ? g_strconcat("Arm ", experiment_arm(e, 0)->name, NULL)

@@ -109,8 +109,8 @@
 #define WORTH_IT   0.05   /* if a change saves a smaller share than this, nothing changes */
 #define STEP       2.0    /* the most by which the number changes in a round, as a factor */
 #define STEP_BLIND 4.0    /* the most in a round if no progress is measured */
-#define SEEN       2u     /* rounds with one number before another one is tried */
-#define SEEN_FIRST 3u     /* rounds of MinActors= before another number, by the sharp law */
+#define SEEN       2u     /* a number of actors is kept for so many rounds at least */
+#define SEEN_FIRST 3u     /* sharp law: so many rounds at least are made with MinActors= */
 #define SEEN_SHARP 5u     /* sharp law: a later number of actors is kept for so many rounds at least */
 #define RATIO_MOST 1e6    /* the largest ratio of costs or of progress that a decision reports */
 #define B_MOST     1e9    /* the largest b that is stored; any number of actors is small beside it */

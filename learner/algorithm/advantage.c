@@ -14,9 +14,9 @@ static bool is_there(const StepsIn *in, uint32_t row) {
         return !in->active || in->active[row];
 }
 
-/* A row's result needs two numbers of the next row: `value`, that of its state, and `later`, its result.
- * *final: how many values after truncated episodes (final_values) are not used yet; the last one is used
- * first. */
+/* A row's result needs two numbers of the next row: `value` of its state, and `later`, the next row's
+ * result. *final: how many values after truncated episodes (final_values) are not used yet; the last one is
+ * used first. */
 typedef struct Next {
         double value, later;
 } Next;

@@ -42,9 +42,9 @@ Node critics_action(Tape *tape, const Network *policy, Node share);
 /* A critic's value of the observation joined with this action; see critics_joined(). */
 Node critics_value(Tape *tape, Net critic, Node joined);
 Node critics_joined(Tape *tape, Node action);
-/* For critics_smoothed_action(): the next observation, joined with the target policy's action in that state,
- * to which noise is added. This is equation 14 of "Addressing Function Approximation Error in Actor-Critic
- * Methods" (Fujimoto et al. 2018). */
+/* For critics_smoothed_action(), which adds noise to the target policy's action in the next state and joins
+ * this action to the next observation. This is equation 14 of "Addressing Function Approximation Error in
+ * Actor-Critic Methods" (Fujimoto et al. 2018). */
 typedef struct Smoothed {
         const Network *policy;
         double noise, noise_clip;

@@ -44,7 +44,8 @@ Node generative_network(Tape *t, Net net, const Network *policy, Node noised, ui
         return network_of(t, net, noised, embedding);
 }
 
-/* The action with the noise that this pass leaves, computed as in lib/forward.c. */
+/* The action after a pass of the network, which removes only a part of the noise. x: the action before the
+ * pass; f: the network's output. The computation is that of lib/forward.c. */
 static Node pass_end(Tape *t, const SamplerPass *pass, Node x, Node f) {
         Node a = tape_add(t, tape_scale(t, x, (double) pass->moment.skip),
                         tape_scale(t, f, (double) pass->moment.out));

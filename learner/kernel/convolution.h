@@ -16,9 +16,10 @@ size_t convolution_scratch(const Layer *layer);
 /* x [n_in][rows] -> y [n_out][rows], without bias */
 void convolution_forward(const Layer *layer, const float *weight, const float *x, uint32_t rows,
                 float *scratch, float *y);
-/* dweight (+)= the gradient by dy [n_out][rows] */
+/* Computes dweight, the gradient by the weights, from dy [n_out][rows], the gradient by the outputs.
+ * accumulate: adds it to dweight. */
 void convolution_backward_weight(const Layer *layer, const float *dy, const float *x, uint32_t rows,
                 bool accumulate, float *dweight);
-/* dx [n_in][rows] (+)= the gradient by dy */
+/* Computes dx [n_in][rows], the gradient by the inputs, from dy. accumulate: adds it to dx. */
 void convolution_backward_input(const Layer *layer, const float *weight, const float *dy, uint32_t rows,
                 bool accumulate, float *scratch, float *dx);

@@ -303,7 +303,7 @@ Node tape_max(Tape *tape, Node a, Node b) {
         return binary(tape, TAPE_MAX, a, b);
 }
 
-/* A function with jumps has no gradient. */
+/* This function of x has jumps, so no gradient goes through it. */
 Node tape_exceeds(Tape *tape, Node x, double bound) {
         assert(x < tape->n_nodes);
 

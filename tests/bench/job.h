@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* For the programs of build/bench: runs a job that the command line gives in this process, without sandbox,
- * meters or daemon. */
+/* For the programs of build/bench: runs the job of the command line. The job runs in this process, without
+ * sandbox, meters or daemon. */
 #pragma once
 
 #include <glib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Parses any bytes as a job file. They are refused with a sentence that names the file, or accepted.
- * Accepted settings, printed as a file of every key, are accepted again and are the same. The same bytes are
- * also tried as overrides, one a line. */
+/* Parses any bytes as a job file. The parser must accept the bytes, or refuse them with a sentence that
+ * names the file. Accepted settings, printed as a file of every key, are accepted again and are the same.
+ * The same bytes are also tried as overrides, one a line. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

@@ -41,8 +41,8 @@ static void reacher_reset(MujocoInstance *m, ActordRandom *random) {
                 m->data->qvel[N_ARM + i] = 0;
 }
 
-/* Observes cosines, then sines of the arm's angles; the target; the arm's velocities; the vector from the
- * target. The last number of this vector is 0; v5 leaves it out. */
+/* Writes the observation: the cosines of the arm's angles, their sines, the target's position, the arm's
+ * velocities, and the vector from the target. The last number of this vector is 0; v5 leaves it out. */
 static uint32_t reacher_observe(const MujocoInstance *m, float *ret, uint32_t n) {
         const mjData *d = m->data;
         double way[MUJOCO_N_PLACE];

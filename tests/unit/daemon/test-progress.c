@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The same records give the same progress, live or replayed; work of a dead life beyond its checkpoint is
- * waste. */
+/* Tests that the same records give the same progress, live or replayed, and that a life's work after its
+ * last checkpoint is waste once the next life has begun. */
 #include <errno.h>
 #include <glib.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which job starts, and which one makes room. */
+/* Tests which job starts, and which job goes back to the queue so that another one may start. */
 #include <glib.h>
 
 #include "daemon/queue.h"

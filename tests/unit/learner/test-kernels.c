@@ -37,9 +37,9 @@ static void assert_same(const float *a, const float *b, size_t n) {
                         g_error("number %zu is %a, not %a", i, (double) a[i], (double) b[i]);
 }
 
-/* Each kernel gives the same bits as the plain loop, at each width, and so at all widths. The sizes are
- * narrow and wide, with and without rows and columns that are left over, and with more numbers than are
- * added at a time. */
+/* At each width of vectors (lib/width.h), each kernel gives the same bits as the plain loop. So all widths
+ * give the same bits. The sizes are narrow and wide, with and without rows and columns that are left over,
+ * and with more numbers than are added at a time. */
 static void check_products(uint32_t n_out, uint32_t n_in, uint32_t rows) {
         const uint32_t n_in_whole = (n_in + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
         const size_t n_weights = (size_t) n_out * n_in;
@@ -87,8 +87,8 @@ static void test_products(void) {
         }
 }
 
-/* The results of all other kernels that exist for each width, from the same numbers. At each width they have
- * the same bits as plain C. */
+/* The results of the other kernels that depend on the width, for the same input. All widths must give the
+ * bits of plain C. */
 typedef struct Outcome {
         float y[5][7 * 64], d[5][7 * 64], dbias[5][7], slopes[2][7 * 64];
         float logits[7 * 64], d_logits[7 * 64], d_mean[7 * 64], d_log_sd[7 * 64];
@@ -154,7 +154,8 @@ static void test_widths(void) {
                         g_test_message("this CPU has only: %s", width_words_present());
 }
 
-/* Checks c of a product in double precision: its sums go over k in sequence, and nothing is fused. */
+/* Checks the matrix c = a b in double precision. Each of its sums must run over k in sequence, without fused
+ * multiply-adds. */
 static void check_double_product(GRand *rand, uint32_t m, uint32_t n, uint32_t k, bool a_turned,
                 bool b_turned, bool accumulate) {
         g_autofree double *a = random_doubles(rand, (size_t) m * k),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The generator against the published known-answer vectors, the packing of stream names, and the
+/* Tests the generator with the published known-answer vectors, the packing of stream names, and the
  * distributions. */
 #include <glib.h>
 #include <math.h>
@@ -197,7 +197,8 @@ static void test_below(void) {
         for (int i = 0; i < SIDES; i++)
                 g_assert_cmpfloat(fabs(sides[i] - N / 6.0), <, 5 * sqrt(N * 5.0 / 36));
 
-        /* With n = 3 * 2^30 a plain modulus would return the lowest third half of the time. */
+        /* For n = 3 * 2^30, half of the numbers of a plain modulus would be in the lowest third of the
+         * range. */
         for (int i = 0; i < N; i++)
                 high += random_below(&random, UINT32_C(3) << 30) >= UINT32_C(1) << 30;
         g_assert_cmpfloat(fabs(high - N * 2 / 3.0), <, 5 * sqrt(N * 2.0 / 9));
