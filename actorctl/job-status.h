@@ -43,8 +43,8 @@ typedef struct JobListed {
 /* The jobs that the daemon remembers, as an array of JobListed. 0; or a negative errno, with a message. */
 int jobs_fetch(Connection *connection, GArray **ret);
 
-/* A metric of episodes whose name is in metric_names, from status->metrics or evaluation_metrics. NaN: not
- * measured. */
+/* The mean of metric i of the episodes; status->metric_names has its name. means: status->metrics or
+ * status->evaluation_metrics. NaN: it was not measured. */
 double job_metric(const JobStatus *status, const property_ad *means, size_t i);
 /* An object with a number for each metric's name. */
 JsonNode *job_metrics_to_json(const JobStatus *status, const property_ad *means);

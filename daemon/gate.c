@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* First the gate only looks whether the next message has descriptors (daemon/look.h). If it has, a keeper
- * receives the message's first byte with all the descriptors (daemon/keeper.h), and the gate receives the
- * rest of the message.
+/* The gate (daemon/gate.h) first looks whether the next message has descriptors (daemon/look.h). If it has,
+ * a keeper receives the message's first byte with all the descriptors (daemon/keeper.h), and the gate
+ * receives the rest of the message.
  *
  * A message with descriptors waits until the gate has taken all other messages from the bus, and then for
  * its user's turn. A message without descriptors passes at once, unless an earlier one of the same

@@ -24,6 +24,6 @@ int job_thaw(Job *job);
 void job_arm_runtime(Job *job);
 /* Asks the job to end, and notes in the ledger that it was asked. 0; -ESRCH: it has ended already. */
 int job_stop(Job *job, uint32_t end, const char *reason);
-/* Tells the invoker of a job that was asked to end. Call this again when a restarted daemon has found the
- * job. */
+/* Tells the job's invoker that the job was asked to end. Call this again when a restarted daemon has found
+ * the job. */
 void job_ask_to_end(Job *job);

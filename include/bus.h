@@ -11,7 +11,7 @@
 #define BUS_INTERFACE_MANAGER "org.actord1.Manager"
 #define BUS_INTERFACE_JOB "org.actord1.Job"
 
-/* X(name, errno): error names, versioned with the bus name. */
+/* X(name, errno): the names of errors. The 1 of org.actord1 is also the version of these names. */
 #define BUS_ERRORS(X)                                                                                    \
         X(NoSuchJob, ENXIO) X(BadJobFile, EINVAL) X(BadPriceSheet, EBADMSG) X(TooManyJobs, EDQUOT)       \
         X(NotRunning, ESRCH) X(NotEnded, EBUSY) X(NoCheckpoint, ENODATA) X(SandboxRefused, EPERM)        \

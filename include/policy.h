@@ -16,8 +16,8 @@
 #define EDITED_MAX 36u                  /* the most inputs of an edited network (n_edited) */
 #define PASSES_MAX 5u                   /* the most passes of an iterative policy's network for one action */
 #define TIME_EMBEDDING 16u              /* how many numbers represent a time in a network */
-/* the number of banks (copies of the policy) if all actors act with the newest version; otherwise
- * distribution_banks() of lib/fragment.h says the number */
+/* the number of banks (copies of the policy); under `async`, distribution_banks() (lib/fragment.h) gives
+ * another number */
 #define POLICY_BANKS 4u
 
 /* PARAMETER: n_out numbers that depend on no input */

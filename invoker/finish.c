@@ -55,7 +55,7 @@ static bool flies(const Invoker *invoker, uint32_t actor) {
                arrival_acts(&invoker->progress.arrival, actor);
 }
 
-/* Records as waste everything that actors used for the round in progress and for later ones. */
+/* Writes records that count as waste, for all use of actors in the round in progress and in later ones. */
 static void waste_round(Invoker *invoker) {
         for (uint32_t a = 0; a < invoker->place.n_actors; a++) {
                 Seat *seat = &invoker->progress.round->seats[a];

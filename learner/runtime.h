@@ -64,7 +64,8 @@ AdvantageScale runtime_advantage_scale(const Runtime *runtime, Rows rows);
  * gradient or a sum is not finite; -ETIMEDOUT: another learner has stopped. */
 int runtime_gradient(Runtime *runtime, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
                 unsigned n_sums);
-/* The sums of a recording without a loss; there is no backward pass. Returns as runtime_gradient(). */
+/* Computes the sums of a recording without a loss, so without a backward pass. Returns what
+ * runtime_gradient() returns. */
 int runtime_sums(Runtime *runtime, Rows rows, Loss record, const void *arg, double *ret_sums,
                 unsigned n_sums);
 int runtime_apply(Runtime *runtime, Net net, double rate, double norm_max, double *ret_norm);
@@ -76,7 +77,7 @@ void runtime_follow(Runtime *runtime);
 typedef struct Pair {
         size_t row; /* of the first rollout's first step; the second one's is the next row */
         uint32_t n_steps[2];
-        double reward; /* the first rollout's discounted return less the second one's */
+        double reward; /* the first rollout's discounted return minus the second's */
         /* the log-probability of the first rollout's actions minus the second's, when the pair was found */
         double log_probability;
 } Pair;
@@ -92,7 +93,7 @@ typedef struct Pairs {
 Pairs runtime_pairs(Runtime *runtime, double gamma);
 /* The `log_probability` of a pair, as computed by the last runtime_recompute(). */
 double runtime_pair_log_probability(const Runtime *runtime, const Pair *pair);
-/* Sets COLUMN_ADVANTAGE of the first rollout's rows to weight, and of the second one's to -weight. */
+/* Sets COLUMN_ADVANTAGE to `weight` in the first rollout's rows, and to -weight in the second's. */
 void runtime_pair_weigh(Runtime *runtime, const Pair *pair, double weight);
 
 /* Data of earlier rounds, STORE_BUFFER. runtime_push() adds this round's data to those of the last

@@ -27,7 +27,7 @@ bool distribution_serves(const Distribution *row); /* the learner computes the a
 bool distribution_fuses(const Distribution *row);  /* environments step in the learner's process */
 /* the number of learner processes */
 uint32_t distribution_learners(const Distribution *row, const JobSettings *settings);
-/* How many learners update parameters. Each updates a part of them, or the first one updates all. */
+/* How many learners update parameters: all of them, each a part of the parameters, or only the first one. */
 uint32_t distribution_updaters(const Distribution *row, const JobSettings *settings);
 /* How many CPUs a job can keep busy at once, without its evaluations. */
 uint32_t distribution_cpus(const Distribution *row, const JobSettings *settings);

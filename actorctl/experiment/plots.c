@@ -130,7 +130,7 @@ static void curve_point(PlotCurve *curve, const GPtrArray *group, double x, bool
         curve->n++;
 }
 
-/* All x at which a trace has a value, ascending, each once; doubles. */
+/* All values of x in the traces, as doubles in ascending order without repetition. */
 static GArray *group_places(const GPtrArray *group) {
         GArray *places = g_array_new(FALSE, FALSE, sizeof(double));
         guint n = 0;

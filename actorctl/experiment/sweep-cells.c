@@ -39,8 +39,8 @@ static ExitStatus add_trial(const Experiment *experiment, size_t trial, size_t r
         return STATUS_OK;
 }
 
-/* Checks a value that perhaps no trial draws: otherwise the mistake would be found only when Trials= is
- * raised. */
+/* Checks a value of a range, even if no trial draws it. Otherwise a mistake might be found only when Trials=
+ * is raised. */
 static ExitStatus check_value(const Experiment *experiment, const Range *range, const char *value) {
         Experiment probe = *experiment;
         g_autoptr(GPtrArray) arms = g_ptr_array_new_with_free_func(arm_free);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Trains a scheduler by a job whose environment is a job. */
+/* Trains a scheduler by an outer job, whose environment is an inner job (lib/settings/inner.c). */
 #pragma once
 
 #include "actorctl/actorctl.h"

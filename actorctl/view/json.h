@@ -22,7 +22,7 @@ JsonNode *json_word(const char *value);
 
 /* The text of a node; g_free(). ret_n may be NULL. */
 char *json_text(JsonNode *node, bool pretty, size_t *ret_n);
-/* Prints a node and a newline to standard output; an object gets its `schema`. */
+/* Prints a node and a newline to standard output. An object also gets the member `schema`. */
 void json_print(JsonNode *node, JsonMode mode);
 /* Any text as a string of JSON, with quotes; g_free(). */
 char *json_quote(const char *text);

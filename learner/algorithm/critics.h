@@ -26,8 +26,8 @@ typedef struct CriticSteps {
         uint32_t n, n_policy;
 } CriticSteps;
 
-/* Takes one step of all critics on minibatch number `draw`, and the algorithm's other steps. 0, or as
- * runtime_gradient(). */
+/* Takes one step of all critics on minibatch number `draw`, and the algorithm's other steps. Returns 0, or
+ * an error of runtime_gradient(). */
 typedef int (*CriticStep)(Runtime *runtime, uint32_t draw, CriticSteps *steps);
 
 /* Learns from a round: stores its data, takes the steps that are due, and reports on them. */

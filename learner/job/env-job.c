@@ -218,7 +218,7 @@ const ActordEnv *actord_job_env(const JobSettings *settings, const char *directo
 
         if (environment_load_for(settings, directory, &inner_env) < 0)
                 return NULL;
-        /* This comes before the fork, since a physics engine reads its model here. */
+        /* This call comes before the fork, since a physics engine reads its model in spec(). */
         if (inner_env->spec(settings->options, settings->n_options, &spec) < 0)
                 return NULL;
 

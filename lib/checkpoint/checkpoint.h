@@ -74,11 +74,11 @@ void checkpoint_close(Checkpoint *checkpoint);
 void checkpoint_tensor_name(
                 unsigned format, const char *network, const char *tensor, char ret[TENSOR_NAME_MAX]);
 
-/* Makes a row for each of a network's parameters. A row's name is the network's name and that of CleanRL's
- * module, and its shape is the module's. Returns the number of rows, at most 2 * LAYERS_MAX. */
+/* Makes a row for each parameter tensor of a network. The row is named after the network and CleanRL's
+ * module, and has the shape of that module's tensor. Returns the number of rows, at most 2 * LAYERS_MAX. */
 size_t checkpoint_network_rows(unsigned format, const char *name, const Network *network, float *parameters,
                 TensorRow *ret);
 
-/* Reads one row, with a sentence on failure; errors as safetensors_read(). */
+/* Reads one row. Returns what safetensors_read() returns; after an error, ret_reason is a sentence. */
 int checkpoint_read(
                 const Checkpoint *checkpoint, const TensorRow *row, char ret_reason[SAFETENSORS_REASON_MAX]);

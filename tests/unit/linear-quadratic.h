@@ -73,8 +73,8 @@ static inline Worth lq_worth(const LinearQuadratic *lq, uint32_t k, Linear f, Wo
         };
 }
 
-/* The optimum, from the last pass to the first: the F at which the derivative is 0. ret_ratio: by what
- * factor an iteration multiplies the error of a pass's F. */
+/* Computes the optimum, from the last pass to the first: the F of a pass at which the derivative of the
+ * value is 0. ret_ratio: the factor by which an iteration multiplies the error of each pass's F. */
 static inline void lq_optimum(
                 const LinearQuadratic *lq, LinearPolicy *ret, double ret_ratio[LQ_PASSES_MAX]) {
         Worth after = lq_last(lq);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Numbers are drawn in Gymnasium's order, so that an episode there can be repeated here. */
+/* Draws random numbers in the order of Gymnasium, so that its episodes can be repeated with this code. */
 #include "actor/envs/box2d/ground.h"
 
 #include <math.h>

@@ -377,7 +377,7 @@ int32_t dataset_read(const void *image, size_t n_bytes, const ActordEnvSpec *spe
         assert(spec);
         assert(ret);
 
-        /* By default the library prints each error and looks for plugins. */
+        /* The library must not print errors or look for plugins, as it does by default. */
         (void) H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
         (void) H5PLset_loading_state(0);
         if (spec->stack > 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* shares: the equations by hand, jobs that come and go, and a rule that a policy must beat.
- * tests/unit/actor/test-envs.c checks it as it checks every environment. */
+/* Tests the environment `shares`: its equations by hand, jobs that come and go, and a rule that a policy
+ * must beat. tests/unit/actor/test-envs.c checks it as it checks every environment. */
 #include "lib/shares.h"
 #include "tests/unit/domains-fixture.h"
 
@@ -47,7 +47,8 @@ static void put(Bed *bed, int i, double work, double parallel, double deadline, 
                         N_JOB * sizeof(double));
 }
 
-/* Two jobs that want all 8 CPUs. One has a weight of 100 and moves up to 150, the other stays at 100. */
+/* Tests a step with two jobs that want all 8 CPUs. One job's weight rises from 100 to 150, the other's stays
+ * at 100. */
 static void test_step(void) {
         const int32_t choices[] = { SHARES_UP, SHARES_SAME };
         Bed bed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pictures: the shapes that environments draw of themselves, their pixels, and files that hold these
+/* Tests pictures: the shapes that environments draw of themselves, their pixels, and the files with these
  * pixels. */
 #include <endian.h>
 #include <gio/gio.h>

@@ -58,7 +58,7 @@ static void test_decisions(void) {
                 LedgerDecision d = decision_new(1, round, round - 1, (uint32_t) round + 10);
 
                 assert_ok(ledger_decision_append(ledger, job, &d));
-                assert_ok(ledger_decision_append(ledger, job, &d)); /* twice changes nothing */
+                assert_ok(ledger_decision_append(ledger, job, &d)); /* the second time changes nothing */
                 if (round < 4)
                         append_round(ledger, job, 1, round, round);
         }

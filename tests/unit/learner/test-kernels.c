@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Kernels against the plain loops, elementary functions against libm. */
+/* Compares the kernels with the plain loops, and elementary functions with libm. */
 #include <glib.h>
 #include <math.h>
 #include <string.h>

@@ -261,8 +261,8 @@ static void fill_restarted(Bed *bed, uint32_t bank) {
                 *segment_snapshot(bed->segments[0], &bed->page.segment, bank, e) = kept[e];
 }
 
-/* If an actor is started again, its slots begin new episodes. The learner accepts this in a sticky
- * environment, and in no other. */
+/* If an actor is started again, its slots begin new episodes. The learner accepts this only in a sticky
+ * environment (one without snapshots). */
 static void test_sticky(gconstpointer sticky) {
         ActordEnvSpec spec = strict_spec(3);
         Bed bed = {};
@@ -344,7 +344,7 @@ static void test_noise(void) {
         bed_close(&bed);
 }
 
-/* A policy that acts within the bounds of the space cannot have made an action beyond them. */
+/* The learner refuses an action beyond the bounds of the space, if the policy always acts within them. */
 static void test_bounded(void) {
         ActordEnvSpec spec = bed_spec_box(3, 2, 0);
         Answer answer;

@@ -84,7 +84,7 @@ static void test_pack_random(void) {
                 });
 }
 
-/* Streams whose names differ by one in a field, as a job uses them: no two of all their blocks are equal. */
+/* Draws from streams whose names differ by one in a field, as a job's streams do. All blocks must differ. */
 static void test_streams_differ(void) {
         g_autoptr(GHashTable) seen = g_hash_table_new_full(
                         g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
