@@ -371,9 +371,9 @@ static double trade_best(const Trade *t, bool starts) {
         return best;
 }
 
-/* Up to b / 2 actors, the sharp law gives costs that differ by at most the factor ALIKE, and the law is no
- * more exact than this. So this function returns the largest number up to b / 2 that costs at most ALIKE
- * times as much as the best one. */
+/* By the sharp law, the product of rounds and actors changes by at most the factor ALIKE up to b / 2 actors,
+ * and the law is no more exact than this. So this function returns the largest number up to b / 2 that costs
+ * at most ALIKE times as much as the best one. */
 static double trade_alike(const Trade *t, double best) {
         double most = ALIKE * trade_cost(t, best, true), half = fmin(t->law.b / 2, t->highest);
 

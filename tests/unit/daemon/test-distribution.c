@@ -56,8 +56,8 @@ static void says(const DistributionChoice *choice, const char *part) {
                 g_error("'%s' does not say '%s'", choice->why, part);
 }
 
-/* The price sheet has a place for one learner only. A second learner would not be billed, so it is not
- * chosen. */
+/* If the sheet has a price for at most n_max learners, no more are chosen: further ones would not be
+ * billed. */
 static void test_learners_without_price(void) {
         JobSettings s = settings_of(JOB);
         DistributionFacts facts = facts_of(110 * MSEC, 100 * MSEC, 2 * MSEC);

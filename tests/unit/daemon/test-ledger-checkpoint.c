@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests that the ledger lists checkpoints from the newest to the oldest, and which one a job uses after the
- * newest ones were removed from the ledger. */
+/* Tests that the ledger lists checkpoints from the newest to the oldest, and that records become waste when
+ * the checkpoints after them are forgotten. */
 #include <errno.h>
 #include <glib.h>
 #include <stdlib.h>
