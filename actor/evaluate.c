@@ -16,7 +16,7 @@ enum { EVALUATION_STEPS_MAX = 1000000 };
 /* Evaluations have their own RANDOM_ purposes, so this number collides with no slot of the job. */
 enum { EVALUATION_SLOT = 0 };
 
-/* The noise of an evaluation's agent is stored after that of the slots. */
+/* The noise of an evaluation's agent. It is stored after the noise of the slots. */
 static double *evaluation_noise(const Host *host, uint32_t agent) {
         return host->noise + (size_t) (host->envs + agent) * host->context->page->network.n_action;
 }

@@ -34,7 +34,7 @@ static Layer *network_append(
         return layer;
 }
 
-/* Places the parameters behind those of the earlier layers. */
+/* Places the layer's parameters behind the parameters of the earlier layers. */
 static void layer_place(Network *network, Layer *layer, uint32_t n_units, uint32_t n_reads) {
         layer->n_units = n_units;
         layer->n_reads = n_reads;

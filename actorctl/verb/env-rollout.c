@@ -32,8 +32,8 @@ static void print_numbers(const double *numbers, uint64_t n) {
         putchar(']');
 }
 
-/* Prints an observation or an action. A single choice is a number, everything else is a list. Several agents
- * make a list of these. */
+/* Prints an observation or an action. A single choice is a number, everything else is a list. With several
+ * agents, this prints a list with an entry for each agent. */
 static void print_value(
                 const char *name, uint32_t n_agents, const ActordSpace *space, const double *numbers) {
         uint64_t n = space_numbers(space);
@@ -215,7 +215,7 @@ static ExitStatus read_actions(const char *file, TrialRequest *request, GArray *
         return STATUS_OK;
 }
 
-/* Reads a state: a list, an object of the parts, or an object whose member "state" is one of these. */
+/* Reads a state: a list, an object of the parts, or an object with such a list or object as "state". */
 static bool append_state(JsonNode *node, const TrialSpec *spec, GArray *numbers) {
         JsonNode *state = member(node, "state") ?: node;
         guint from = numbers->len;

@@ -38,7 +38,7 @@ typedef struct Response {
         Stay stays[STAYS];
 } Response;
 
-/* Adds a round and its progress, in any unit that is the same for all rounds. */
+/* Adds a round and its progress. Any unit of progress will do, if all rounds have the same. */
 void response_add(Response *response, uint32_t n_actors, double progress);
 
 /* The mean progress of the first rounds, at most eight. NaN: nothing was measured, or the number of actors
@@ -51,9 +51,10 @@ uint32_t response_rounds(const Response *response);
 /* theory: the law, and its b from theory. Sets the best and the hopeful candidate for b (see above). */
 void response_fit(const Response *response, Law theory, double *ret_best, double *ret_hopeful);
 
-/* The mean progress of the newest stay's first rounds, divided by that of the last rounds of the stay
- * before. At most eight rounds of each count, and the result is at most 1000. NaN: one of the two is not
- * known, or was zero. *ret_before: the number of actors in the stay before; 0: there was none. */
+/* The mean progress of the newest stay's first rounds, divided by the mean progress of the previous stay's
+ * last rounds. At most eight rounds of each stay count, and the result is at most 1000. NaN: one of the two
+ * means is not known, or was zero. *ret_before: the number of actors in the previous stay; 0: there was
+ * none. */
 double response_change(const Response *response, bool sharp, uint32_t *ret_before);
 
 /* The progress of a round of n_actors by `law`, for g = 1 (see above). */

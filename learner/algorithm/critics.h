@@ -75,8 +75,8 @@ bool critics_policy_due(Runtime *runtime);
 int critics_move_policy(Runtime *runtime, Rows rows, Loss loss, const void *arg, CriticSteps *steps,
                 double *ret_entropy);
 
-/* Takes a gradient step of the n critics. After every PolicyDelay= of these steps it takes one of the
- * policy, which must output one action; then the target networks follow. */
+/* Takes a gradient step of the n critics. After every PolicyDelay= such steps it also takes a step of the
+ * policy, which must output one action, and then the target networks follow. */
 int critics_move_all(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps);
 
 /* The chance of a random action: 1 until the store has enough windows of NSteps= steps to learn from, then

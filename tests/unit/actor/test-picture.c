@@ -357,8 +357,8 @@ static void test_gif(void) {
         random_begin(&random, 1, RANDOM_ACTION, 0, 0, 0);
         for (int i = 0; i < N; i++)
                 canvases[i] = noise(WIDTH, HEIGHT, &random);
-        /* Two pictures of noise; a flat picture, whose strings grow long; one that differs from it in one
-         * pixel; the same one again. */
+        /* The pictures are two of noise, a flat one (whose strings grow long), a copy of the flat one with
+         * one other pixel, and this copy again. */
         memset(canvases[2]->pixels, 51, 3 * WIDTH * HEIGHT);
         for (int i = 3; i < N; i++) {
                 memset(canvases[i]->pixels, 51, 3 * WIDTH * HEIGHT);

@@ -51,7 +51,7 @@ static void pair_make(int type, int ret[2]) {
         g_assert_cmpint(socketpair(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ret), ==, 0);
 }
 
-/* More bytes than any buffer holds, both ways at once, arrive as they were. */
+/* Tests that more bytes than any buffer holds, sent in both directions at once, arrive unchanged. */
 static void test_carried(void) {
         const uint8_t key[KEY_BYTES] = { 1, 2, 3 };
         g_autofree uint8_t *sent = g_malloc(BYTES), *got = g_malloc(BYTES);

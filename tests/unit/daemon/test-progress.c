@@ -216,7 +216,7 @@ static void test_metrics(Fixture *f, const void *userdata) {
         g_assert_cmpfloat(f->progress.evaluation_metrics[0], ==, 3);
         g_assert_cmpfloat_with_epsilon(f->progress.evaluation_metrics[1], 2, 1e-12);
 
-        /* A round in which no episode ended keeps the means of the one before. */
+        /* A round in which no episode ended keeps the means of the previous round. */
         add(f, (Record){ .life = 1, .round = 1, .kind = RECORD_ROUND, .statistics.metric_0 = 7 });
         add(f, (Record){ .life = 1, .round = 2, .kind = RECORD_ROUND, .statistics.metric_0 = NAN });
         g_assert_cmpfloat(f->progress.metrics[0], ==, 7);
@@ -232,8 +232,8 @@ static void test_metrics(Fixture *f, const void *userdata) {
         progress_done(&again);
 }
 
-/* An evaluation may end after its round has closed. Then its mean also becomes that of the newest round,
- * unless another round has closed meanwhile. In any case it is the newest evaluation. */
+/* An evaluation may end after its round has closed. Then its mean is also noted as the evaluation of that
+ * round, unless another round has closed meanwhile. In any case it is the newest evaluation. */
 static void test_evaluated(Fixture *f, const void *userdata) {
         Record round = { .life = 1, .round = 3, .kind = RECORD_ROUND, .statistics.return_mean = 8 },
                said = round;

@@ -31,7 +31,7 @@ static void test_round_trip(void) {
         learned = play(&before, 0, 5, 0);
         fd = checkpoint(&before, &place, 5, &written);
 
-        /* The hash in the answer is that of the file in the directory. */
+        /* The answer has the hash of the file in the directory. */
         {
                 g_autofree char *path = g_strdup_printf("%s/checkpoint-5.safetensors", place.directory);
 

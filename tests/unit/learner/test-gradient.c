@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Tests the gradient of each term of PPO's loss against finite differences of the loss, which is written
- * here a second time, in double precision and without tricks. The gradient is that of a round's second step,
- * where ratios differ from 1 and some are clipped. */
+ * here a second time, in double precision and without tricks. The tests look at the gradient of a round's
+ * second step, where ratios differ from 1 and some are clipped. */
 #include "tests/unit/gradient-reference.h"
 #include "tests/unit/learner-fixture.h"
 

@@ -287,7 +287,7 @@ static void test_sticky(gconstpointer sticky) {
         bed_close(&bed);
 }
 
-/* An environment may truncate by itself only if it says so. */
+/* An environment may truncate an episode by itself only if its flags include ACTORD_ENV_TRUNCATES. */
 static void test_truncates(void) {
         for (unsigned allowed = 0; allowed < 2; allowed++) {
                 ActordEnvSpec spec = strict_spec(3);

@@ -38,7 +38,7 @@ static void test_repeated(void) {
 }
 
 /* Earlier programs accepted texts in which a key occurs twice. Jobs with such stored texts must go on with
- * the last values, as then. */
+ * the last values, as they did then. */
 static void test_stored(void) {
         static const char text[] = CARTPOLE "Seed=1\n[Environment]\nSuttonBartoReward=no\n"
                                             "SuttonBartoReward=yes\n[Job]\nSeed=2\n";
