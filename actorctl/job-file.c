@@ -75,7 +75,8 @@ static char *missing(const JobFile *job_file, const char *what, const char *path
                 return g_strdup_printf("%s: %s: %s", what, path, reason);
         if (job_file->no_file || job_file_override(job_file, key))
                 return g_strdup_printf("%s: %s", what, reason);
-        return g_strdup_printf("%s: %s: %s; name it by --set %s=%s", what, path, reason, key, example);
+        return g_strdup_printf(
+                        "%s: %s: %s; if it is elsewhere, use --set %s=%s", what, path, reason, key, example);
 }
 
 static bool is_elf(int fd) {
@@ -105,8 +106,8 @@ static ExitStatus open_environment(JobFile *job_file) {
                 reason = g_strdup("the plugin is not a shared library: examples/env-template/Makefile "
                                   "compiles one");
         else if (settings_has_nodes(&job_file->settings) && st.st_size > CLUSTER_PLUGIN_MAX)
-                reason = g_strdup_printf("the plugin has %" PRIu64 " MiB, and at most %u MiB travel to the "
-                                         "nodes of a cluster: strip it, or take Cluster=none",
+                reason = g_strdup_printf("the plugin is %" PRIu64 " MiB, and at most %u MiB can be sent "
+                                         "to the nodes of a cluster: strip it, or use Cluster=none",
                                 (uint64_t) st.st_size >> 20, CLUSTER_PLUGIN_MAX >> 20);
         if (reason) {
                 job_file_complain_environment(job_file, reason);

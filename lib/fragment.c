@@ -504,8 +504,8 @@ static int validate_replicas(const Graph *graph, char *ret_reason, size_t n) {
                 if (n_replicas > 0 && (edge->n_parts == 0 || edge->n_parts % n_replicas == 0))
                         continue;
                 (void) snprintf(ret_reason, n,
-                                "the %s has %u parts, which %u processes cannot share evenly: take a number "
-                                "that divides it",
+                                "the %s has %u parts, which %u processes cannot share evenly: use a "
+                                "number that divides it",
                                 edge->tensor, edge->n_parts, n_replicas);
                 return -EINVAL;
         }

@@ -55,7 +55,7 @@ static const char *memory_advice(void) {
         if (data)
                 return "; raise the limit of data: RLIMIT_DATA (ulimit -d)" OR_OF_THE_JOB;
         if (addresses)
-                return "; raise the limit of addresses: RLIMIT_AS (ulimit -v)" OR_OF_THE_JOB;
+                return "; raise the limit of address space: RLIMIT_AS (ulimit -v)" OR_OF_THE_JOB;
         return "; raise the limit of memory: MemoryMax= of the job, RLIMIT_AS or RLIMIT_DATA "
                "(ulimit -v, -d), or the cgroup's memory.max";
 }
@@ -64,7 +64,7 @@ static const char *memory_advice(void) {
  * a stack. */
 static const char *process_advice(void) {
         if (is_limited(RLIMIT_AS))
-                return "; raise the limit of addresses: RLIMIT_AS (ulimit -v)" OR_PROCESSES;
+                return "; raise the limit of address space: RLIMIT_AS (ulimit -v)" OR_PROCESSES;
         if (is_limited(RLIMIT_DATA))
                 return "; raise the limit of data: RLIMIT_DATA (ulimit -d)" OR_PROCESSES;
         return "; raise the limit of processes: RLIMIT_NPROC (ulimit -u), or the cgroup's pids.max "

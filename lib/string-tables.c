@@ -162,7 +162,7 @@ const char *invoker_step_sentence(uint32_t step) {
 static const char *load_word(int error) {
         switch (error) {
         case EINVAL: return "it cannot be made with these settings";
-        case ENOPKG: return "a module or package that it needs is not there";
+        case ENOPKG: return "a module or package that it needs is not installed";
         case ENOEXEC: return "a file that it needs does not load";
         }
         return strerrordesc_np(error);

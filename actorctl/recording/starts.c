@@ -71,7 +71,7 @@ ExitStatus starts_read(const Options *options, GArray **ret, uint64_t *ret_n) {
                 return STATUS_OK;
         }
         if (options->grid && options->state_file) {
-                complain("--state and --grid exclude each other");
+                complain("--state and --grid cannot be used together");
                 return STATUS_USAGE;
         }
         words = g_strsplit(text, ",", 0);
@@ -80,7 +80,8 @@ ExitStatus starts_read(const Options *options, GArray **ret, uint64_t *ret_n) {
 
                 if (!range_parse(*word, options->grid, &range)) {
                         complain("--%s=%s: \"%s\" is not a number%s", option, text, *word,
-                                        options->grid ? ", nor LOW:HIGH:N with LOW < HIGH and N from 2 up"
+                                        options->grid ? ", nor LOW:HIGH:N with LOW < HIGH and N of at "
+                                                        "least 2"
                                                       : "; --grid takes ranges");
                         return STATUS_USAGE;
                 }

@@ -86,7 +86,8 @@ ExitStatus verb_eval(const Options *options, char **arguments, size_t n) {
                 return STATUS_USAGE;
         }
         if (starts_wanted(options) && options->n_episodes > 0) {
-                complain("--episodes: an episode begins in each state that --state or --grid names");
+                complain("--episodes cannot be used with --state or --grid, which play one episode from "
+                         "each state");
                 return STATUS_USAGE;
         }
         follow_prepare();

@@ -139,7 +139,7 @@ static void check_dataset(SettingsReader *reader, const JobSettings *settings) {
                 reader_complain(reader, "Distribution", "Policy",
                                 choice_distribution_to_string(settings->distribution),
                                 "with Dataset= actors take actions from the file and ask no learner for "
-                                "any: take single-learner-coarse, multi-learner or async");
+                                "any: use single-learner-coarse, multi-learner or async");
 }
 
 /* Reports only the first mistake in EnvelopeP= or Alpha=, since the later checks would then fail, too. */
@@ -173,8 +173,8 @@ static void check_envelope(SettingsReader *reader, const JobSettings *settings) 
                         continue;
                 setting_print(settings, SETTING_Learner_SafetySet, text);
                 reader_complain(reader, "Learner", "SafetySet", text,
-                                "the envelope reaches to %.6g in number %u of the state, beyond %.6g: take "
-                                "a larger EnvelopeP=",
+                                "the envelope reaches to %.6g in number %u of the state, beyond %.6g: "
+                                "use a larger EnvelopeP=",
                                 reach, i + 1, most);
         }
 }
@@ -189,7 +189,8 @@ static void check_plant(SettingsReader *reader, const JobSettings *settings, uin
                         (bare && strcmp(bare->value, "no") != 0))
                 return;
         reader_complain(reader, "Environment", "BarePlant", bare ? bare->value : "",
-                        "the controller of [Learner] acts on the four numbers of the bare plant: write yes");
+                        "ControllerF= in [Learner] needs observations that are the four numbers of the "
+                        "bare plant: write yes");
 }
 
 /* A controller needs a model and an envelope, and these need a controller. */
@@ -229,7 +230,8 @@ static void check_regulation(SettingsReader *reader, const JobSettings *settings
         }
         if (!settings_present(settings, SETTING_Learner_Alpha)) {
                 reader_complain(reader, "Learner", "Alpha", "",
-                                "say to which share of its value s' P s falls in each step of the model");
+                                "it is missing: give the share of its value to which s' P s falls in "
+                                "each step of the model, such as 0.9");
                 return;
         }
         check_envelope(reader, settings);
@@ -270,13 +272,14 @@ static void check_pairs(SettingsReader *reader, const JobSettings *settings) {
         if (steps > settings->rollout_steps) {
                 setting_print(settings, SETTING_Actor_PairSteps, text);
                 reader_complain(reader, "Actor", "PairSteps", text,
-                                "a pair ends with its invocation, after RolloutSteps=%u",
+                                "a pair ends with its invocation, after RolloutSteps=%u steps: write "
+                                "no more than that",
                                 settings->rollout_steps);
         }
         if (environment_is_job(settings->environment))
                 reader_complain(reader, "Job", "Environment", settings->environment,
-                                "Algorithm=%s begins two rollouts from one snapshot, and an inner job has "
-                                "no snapshots: take ppo",
+                                "Algorithm=%s begins two rollouts from one snapshot, and an inner job "
+                                "has no snapshots: use ppo",
                                 word);
 }
 

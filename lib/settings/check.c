@@ -461,15 +461,15 @@ static void check_distribution(SettingsReader *reader, const JobSettings *settin
                 reader_complain(reader, "Distribution", "Policy", word, "%s", reason);
         if (settings->n_learners > 1 && distribution_learners(row, settings) == 1)
                 reader_complain(reader, "Distribution", "Policy", word,
-                                "this policy has one learner, and Learners=%u asks for more: take "
+                                "this policy has one learner, and Learners=%u asks for more: use "
                                 "multi-learner or central",
                                 settings->n_learners);
         if (row->inference_barrier == BARRIER_ALL &&
                         settings_processes(settings) < settings_actors_max(settings))
                 reader_complain(reader, "Distribution", "Policy", word,
-                                "all actors of a round step together, so each needs a process of its own, "
-                                "and Processes=%u is fewer than %u actors: leave Processes= unset, or take "
-                                "single-learner-fine",
+                                "all actors of a round step together, so each needs a process of its "
+                                "own, and Processes=%u is fewer than %u actors: leave Processes= unset, "
+                                "or use single-learner-fine",
                                 settings->n_processes, settings_actors_max(settings));
 }
 
@@ -492,17 +492,17 @@ static void check_overlap(SettingsReader *reader, const JobSettings *settings) {
         if (!algorithm_row(settings->algorithm)->stale)
                 reader_complain(reader, "Distribution", "Policy",
                                 choice_distribution_to_string(settings->distribution),
-                                "Algorithm=%s learns only from rollouts of the newest policy, and here the "
-                                "learner does not wait for actors, so rollouts may be of an older one: take "
-                                "Algorithm= from %s, or Policy=single-learner-coarse",
+                                "Algorithm=%s learns only from rollouts of the newest policy, and here "
+                                "the learner does not wait for actors, so rollouts may be of an older "
+                                "one: use an Algorithm= from %s, or Policy=single-learner-coarse",
                                 choice_algorithm_to_string(settings->algorithm), others);
         if (algorithm_uses(settings->algorithm, SETTING_Learner_NoiseScale) &&
                         settings_noise_scale(settings))
                 reader_complain(reader, "Distribution", "Policy",
                                 choice_distribution_to_string(settings->distribution),
                                 "the gradient's noise scale compares the actors of a round, and here a "
-                                "round has one: leave NoiseScale= unset and take a Scaling.Policy= that "
-                                "does not need it, or take single-learner-coarse");
+                                "round has one: leave NoiseScale= unset and use a Scaling.Policy= that "
+                                "does not need it, or use single-learner-coarse");
 }
 
 static void check_fused(SettingsReader *reader, const JobSettings *settings) {
@@ -532,11 +532,11 @@ static const char *refuses_nodes(const JobSettings *settings) {
  * one file, which nodes get. */
 static const char *stays_here(const char *environment) {
         if (environment_is_python(environment))
-                return "runs in Python, whose interpreter and packages do not travel to nodes";
+                return "runs in Python, whose interpreter and packages are not sent to nodes";
         if (environment_loads_packages(environment))
-                return "needs a Python package, and packages do not travel to nodes";
+                return "needs a Python package, and packages are not sent to nodes";
         if (environment_is_mjcf(environment))
-                return "lies in a folder, and only a plugin's file travels to nodes";
+                return "needs its folder, and only a plugin's file is sent to nodes";
         return NULL;
 }
 
@@ -553,8 +553,8 @@ static void check_cluster(SettingsReader *reader, const JobSettings *settings) {
                                 choice_distribution_to_string(settings->distribution), why);
         if (stays)
                 reader_complain(reader, "Distribution", "Cluster", word,
-                                "Environment=%s %s: take a plugin or one that `actorctl env list` shows as "
-                                "built in or installed, or Cluster=none",
+                                "Environment=%s %s: use a plugin, an environment that `actorctl env "
+                                "list` shows as built in or installed, or Cluster=none",
                                 settings->environment, stays);
         if (settings->dataset[0])
                 reader_complain(reader, "Distribution", "Cluster", word,

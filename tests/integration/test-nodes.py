@@ -373,7 +373,7 @@ def does_not_travel():
     conf, large = plugin_job()[0], os.path.join(telling.STATE, "large.so")
     shutil.copy(shared_library(HOSTILE), large)
     os.truncate(large, (70 << 20) + 1)
-    for environment, words in (large, "the plugin has 70 MiB, and at most 64 MiB travel"), ("gym:CartPole-v1", "packages do not travel to nodes"):
+    for environment, words in (large, "the plugin is 70 MiB, and at most 64 MiB can be sent"), ("gym:CartPole-v1", "packages are not sent to nodes"):
         r = ctl("verify", conf, *(w for s in (*NODES, "Distribution.Nodes=1", f"Job.Environment={environment}") for w in ("--set", s)))
         assert r.status == 2 and words in r.err, (environment, r.status, r.err)
 

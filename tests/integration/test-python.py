@@ -187,7 +187,7 @@ except actord.ActordError as e:
     print(json.dumps([e.status, str(e)]))
 """, STATE)
     equal(got[0], 2, got)
-    assert got[1].endswith("could not load its environment: a module or package that it needs is not there: nowhere"), got
+    assert got[1].endswith("could not load its environment: a module or package that it needs is not installed: nowhere"), got
 
 
 @story("a job of the daemon is submitted, followed, waited for and listed")

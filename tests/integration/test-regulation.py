@@ -80,8 +80,8 @@ def starts():
 
     for words, sentence in ((("--state=1,2",), "its state has 4 numbers, and 2 are given"), (("--state=1,x",), '"x" is not a number'),
                             (("--grid=1:0:3",), "LOW < HIGH"), (("--grid=0:1:1000,0:1:1000",), "more than 100000 states"),
-                            (("--state=1", "--grid=1"), "exclude each other"), (("--steps=3",), "only with --state"),
-                            (("--state=0,0,0,0", "--episodes=3"), "an episode begins in each state")):
+                            (("--state=1", "--grid=1"), "cannot be used together"), (("--steps=3",), "only with --state"),
+                            (("--state=0,0,0,0", "--episodes=3"), "cannot be used with --state or --grid")):
         r = ctl("eval", controller, *words)
         assert r.status == 2 and sentence in r.err, (words, r.status, r.err)
 

@@ -48,7 +48,7 @@ static void test_refused(void) {
         refuse(MODEL_A MODEL_B F ALPHA, "EnvelopeP= and ModelA= are n times n");
         refuse(MODEL_A "ModelB=0 1 2\n" F P ALPHA, "they are 16, 16, 3, 4 and 0 numbers");
         refuse(MODEL_A MODEL_B F P ALPHA "SafetySet=1 1\n", "and 2 numbers");
-        refuse(MODEL_A MODEL_B F P, "say to which share");
+        refuse(MODEL_A MODEL_B F P, "give the share of its value");
         refuse(MODEL_A MODEL_B F P "Alpha=0.97\n", "write 0.975992 or more");
         /* 0.5003 squared is 0.25030009: rounded to six digits it would be refused again. */
         refuse("ModelA=0.5003\nModelB=0\nControllerF=0\nEnvelopeP=1\nAlpha=0.2503\n",

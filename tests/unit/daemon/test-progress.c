@@ -131,9 +131,9 @@ static void test_missing_package(Fixture *f, const void *userdata) {
 
         for (uint64_t i = 0; i < G_N_ELEMENTS(refused); i++)
                 g_assert_true(g_str_has_suffix(
-                                end_sentence(f, i + 1, ENOPKG, refused[i], sentence), " is not there"));
-        g_assert_true(g_str_has_suffix(
-                        end_sentence(f, 8, ENOPKG, "highway_env", sentence), " is not there: highway_env"));
+                                end_sentence(f, i + 1, ENOPKG, refused[i], sentence), " is not installed"));
+        g_assert_true(g_str_has_suffix(end_sentence(f, 8, ENOPKG, "highway_env", sentence),
+                        " is not installed: highway_env"));
         g_assert_null(strstr(end_sentence(f, 9, EINVAL, "highway_env", sentence), "highway_env"));
 }
 

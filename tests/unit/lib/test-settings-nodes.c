@@ -62,10 +62,10 @@ static void test_policies(void) {
 
 static void test_files(void) {
         accept("[Job]\nEnvironment=./mine.so\n" ON_NODES);
-        refuse("[Job]\nEnvironment=gym:CartPole-v1\n" ON_NODES, "interpreter and packages do not travel");
+        refuse("[Job]\nEnvironment=gym:CartPole-v1\n" ON_NODES, "interpreter and packages are not sent");
         refuse("[Job]\nEnvironment=stormwater:theta\n" ON_NODES, "needs a Python package");
         refuse("[Job]\nEnvironment=mujoco:./leg.xml\n[Environment]\nReward=alive 1\n" ON_NODES,
-                        "lies in a folder, and only a plugin's file travels");
+                        "needs its folder, and only a plugin's file is sent");
         refuse("[Job]\nEnvironment=CartPole-v1\n[Actor]\nActorScope=each\n" ON_NODES, "a node has none");
 }
 
