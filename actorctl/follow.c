@@ -238,11 +238,11 @@ static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *
                                                                          : STATUS_INTERRUPTED);
                 return 0;
         }
-        fprintf(stderr, records_wait(f->status)
-                                        ? "\nactorctl: the job's records wait to be written; Ctrl-C "
-                                          "again leaves, and keeps the records in another place\n"
-                                        : "\nactorctl: stopping: checkpoint and records are written; Ctrl-C "
-                                          "again leaves at once\n");
+        fprintf(stderr, records_wait(f->status) ? "\nactorctl: the job's records could not be written "
+                                                  "yet; Ctrl-C again leaves, and keeps them in another "
+                                                  "place\n"
+                                                : "\nactorctl: stopping: checkpoint and records are "
+                                                  "being written; Ctrl-C again leaves at once\n");
         return stop_job(f);
 }
 

@@ -33,8 +33,8 @@ ExitStatus job_file_open_dataset(const JobFile *job_file, int *ret) {
         path = job_file_path(job_file, "Learner.Dataset", name);
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (fd < 0)
-                reason = g_strdup_printf("the data set %s cannot be opened: %s; name it by --set "
-                                         "Learner.Dataset=FILE",
+                reason = g_strdup_printf("the data set %s cannot be opened: %s; if it is elsewhere, use "
+                                         "--set Learner.Dataset=FILE",
                                 path, g_strerror(errno));
         else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
                 reason = g_strdup("it is not a regular file: name main_data.hdf5 itself, not its directory");

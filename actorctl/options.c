@@ -388,7 +388,7 @@ ExitStatus options_check(const Options *options, const Verb *verb) {
                         return STATUS_USAGE;
                 }
         if (options->system && options->user) {
-                complain("--system and --user exclude each other");
+                complain("--system and --user cannot be used together");
                 return STATUS_USAGE;
         }
         if (options->host && options->user) {

@@ -217,7 +217,8 @@ static ExitStatus hand_over(const char *environment, const Launch *launch, const
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                 ;
         if (r < 0) {
-                complain("actord-spawn gave no answer (%s); are it and actorctl of the same build?",
+                complain("actord-spawn gave no answer (%s); are actord-spawn and actorctl from the same "
+                         "build?",
                                 g_strerror(-r));
                 return STATUS_FAILED;
         }
@@ -284,7 +285,8 @@ ExitStatus trial_call(const TrialRequest *request, const JobFile *job_file, cons
         int r;
 
         if (environment_is_job(job_file->settings.environment)) {
-                complain("%s: an inner job is tried with its job (actorctl verify)",
+                complain("%s: an environment that is a job cannot be tried alone: `actorctl verify FILE` "
+                         "tries a job file that uses it",
                                 job_file->settings.environment);
                 return STATUS_USAGE;
         }

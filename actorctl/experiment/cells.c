@@ -288,7 +288,8 @@ ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret) {
         /* in floating point, since the product of all three may not fit an integer */
         if ((double) experiment_n_combinations(experiment) * experiment->arms->len * experiment->seeds->len >
                         CELLS_MAX) {
-                fprintf(stderr, "%s: more than %u cells\n", experiment->file_name, CELLS_MAX);
+                fprintf(stderr, "%s: more than %u cells: use fewer arms, levels or seeds\n",
+                                experiment->file_name, CELLS_MAX);
                 return STATUS_USAGE;
         }
         make_cells(experiment, cells);

@@ -182,11 +182,11 @@ static ExitStatus check_keys(const Reader *reader) {
         if (s->method == _SWEEP_METHOD_MAX)
                 return reader_wrong(reader, SWEEP, NULL, "Method= is missing: random or halving");
         if (s->n_trials == 0)
-                return reader_wrong(reader, SWEEP, NULL, "Trials= is missing: how many are drawn");
+                return reader_wrong(reader, SWEEP, NULL, "Trials= is missing: the number of trials to draw");
         if (s->metric < 0)
                 return reader_wrong(reader, SWEEP, NULL,
-                                "Metric= is missing: what decides which trial is better, such as "
-                                "return_last5");
+                                "Metric= is missing: the figure that decides which trial is better, such "
+                                "as return_last5");
         if (metric_is_to_target(s->metric) && isnan(reader->experiment->target))
                 return reader_wrong(reader, SWEEP, "Metric",
                                 "[Experiment] Target= is missing: the return to reach");
@@ -259,13 +259,12 @@ static ExitStatus check_rungs(const Reader *reader) {
                 needed *= s->eta;
                 if (needed > s->n_trials)
                         return reader_wrong(reader, SWEEP, "Trials",
-                                        "too few: only one of %" PRIu64
-                                        " goes on from each rung, so that the last "
-                                        "of %zu rungs needs %.0f trials at least",
+                                        "too few: only one of %" PRIu64 " goes on from each rung, so the "
+                                        "last of %zu rungs needs %.0f trials at least",
                                         s->eta, s->n_rungs, pow((double) s->eta, (double) s->n_rungs - 1));
                 if (sweep_steps(s, i) <= sweep_steps(s, i - 1))
                         return reader_wrong(reader, SWEEP, "MaxSteps",
-                                        "too near to MinSteps=%" PRIu64 " for %zu rungs", s->min_steps,
+                                        "too close to MinSteps=%" PRIu64 " for %zu rungs", s->min_steps,
                                         s->n_rungs);
         }
         return STATUS_OK;

@@ -159,7 +159,7 @@ void sink_give_up(Sink *sink) {
         g_assert(sink);
 
         if (sink->begun && sink->type == S_IFREG && ftruncate(sink->fd, (off_t) sink->n_written) < 0)
-                complain("%s may end within a round: %s", sink->path, g_strerror(errno));
+                complain("%s may end in the middle of a round: %s", sink->path, g_strerror(errno));
         sink->fd = close_fd(sink->fd);
 }
 

@@ -114,7 +114,7 @@ ExitStatus play_record(const Options *options, const NamedCheckpoint *from) {
         if (status == STATUS_OK)
                 job_file_want_pictures(&job_file);
         if (status == STATUS_OK && g_str_has_prefix(play.environment, "job:")) {
-                complain("%s: an environment that is itself a job cannot be drawn", play.environment);
+                complain("%s: an environment that is itself a job cannot be recorded", play.environment);
                 status = STATUS_USAGE;
         }
         if (status == STATUS_OK)

@@ -64,8 +64,8 @@ int policy_read(const Checkpoint *checkpoint, const char *name, const JobSetting
         if (r >= 0)
                 r = network_derive(settings, &seen, network);
         if (r < 0) {
-                *ret_message = g_strdup_printf("%s: no policy of these settings acts in %s (%s)", name,
-                                spec->name, g_strerror(-r));
+                *ret_message = g_strdup_printf("%s: a policy with these settings cannot act in %s (%s)",
+                                name, spec->name, g_strerror(-r));
                 return r;
         }
 

@@ -46,7 +46,7 @@ static ExitStatus check(const Options *options, const char *path) {
         struct stat st;
 
         if (!!options->video + !!options->gif + !!options->frames > 1) {
-                complain("--video, --gif and --frames exclude each other");
+                complain("only one of --video, --gif and --frames can be used");
                 return STATUS_USAGE;
         }
         if (!path[0]) {
@@ -210,8 +210,8 @@ ExitStatus recording_end(Recording *r, RecordingFacts *ret) {
         }
         g_clear_pointer(&r->aside, g_free);
         if (r->full)
-                complain("%s ends after %" G_GUINT64_FORMAT
-                         " pictures, which are as many as a recording may have",
+                complain("%s ends after %" G_GUINT64_FORMAT " pictures, the most that a recording may "
+                         "have",
                                 r->path, r->n_pictures);
         *ret = (RecordingFacts){
                 .path = r->path,

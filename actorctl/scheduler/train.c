@@ -86,8 +86,8 @@ static ExitStatus check_inner(const Options *options, const JobFile *inner) {
                 outer->options[0] = (ActordOption){ .key = "Target" };
                 outer->n_options = 1;
         } else if (!isfinite(minions_target(&inner->settings))) {
-                complain("%s: the return that a run must reach is not known: name it by --target=RETURN, or "
-                         "by StopReturn= in [Job]",
+                complain("%s: the return that a run must reach is not known: give it with "
+                         "--target=RETURN, or with StopReturn= in [Job]",
                                 inner->file_name);
                 return STATUS_USAGE;
         }
@@ -106,8 +106,8 @@ static void say_replaced(const char *name, const char *own) {
         if (g_file_test(own, G_FILE_TEST_EXISTS))
                 complain("this replaces your scheduler %s (%s); --name= chooses another name", name, own);
         else if (shipped)
-                complain("minions:%s will then mean this one, and no longer %s, which came with actord; "
-                         "--name= chooses another name",
+                complain("minions:%s will then mean this scheduler instead of %s, which came with "
+                         "actord; --name= chooses another name",
                                 name, shipped);
 }
 
@@ -117,8 +117,8 @@ static ExitStatus check_place(const Options *options, const char *name) {
         int r = trained_try_write(path);
 
         if (r < 0) {
-                complain("the scheduler could not be written to %s: %s; another directory can be named by "
-                         "XDG_DATA_HOME",
+                complain("the scheduler could not be written to %s: %s; set XDG_DATA_HOME to use another "
+                         "directory",
                                 path, g_strerror(-r));
                 return STATUS_FAILED;
         }
@@ -224,9 +224,8 @@ static ExitStatus store_unfinished(const Training *t, const JobStatus *status, c
 
         if (stored != STATUS_OK)
                 return stored;
-        complain("interrupted after %" PRIu64 " runs of %" PRIu64
-                 " at least: what was learned so far is kept as %s; "
-                 "another training goes on with it by --from=%s",
+        complain("interrupted after %" PRIu64 " of at least %" PRIu64 " runs: the scheduler learned so "
+                 "far is kept as %s; to train it further, use --from=%s",
                         status->n_episodes, n_asked(t->options), name, name);
         return STATUS_INTERRUPTED;
 }

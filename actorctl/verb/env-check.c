@@ -121,7 +121,7 @@ ExitStatus env_check(const Options *options, const char *environment) {
                 return STATUS_USAGE;
         }
         if (check.n_broken > 0)
-                complain("%s keeps %u of %u points", environment, check.n - check.n_broken, check.n);
+                complain("%s passes %u of %u checks", environment, check.n - check.n_broken, check.n);
         return check.n_broken > 0 ? STATUS_FAILED : STATUS_OK;
 }
 

@@ -25,7 +25,9 @@ static int prepare_directory(const char *directory) {
                 return -errno;
         }
         if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-                complain("another experiment is writing to %s", directory);
+                complain("another experiment is writing to %s: wait until it has ended, or name another "
+                         "directory with --output",
+                                directory);
                 return -errno;
         }
         return TAKE_FD(fd);

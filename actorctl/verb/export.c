@@ -73,7 +73,7 @@ static ExitStatus write_out(const Options *options, const char *word, int fd, co
 
         if (strcmp(path, "-") == 0) {
                 if (isatty(STDOUT_FILENO)) {
-                        complain("%s is not written to a terminal; name a file by --output=FILE",
+                        complain("%s is not written to a terminal; name a file with --output=FILE",
                                         bytes ? "an exported policy" : "a checkpoint");
                         return STATUS_USAGE;
                 }
@@ -118,7 +118,7 @@ static ExitStatus check_rollouts(const Options *options) {
                 return STATUS_USAGE;
         }
         if (options->output && strcmp(options->output, "-") == 0) {
-                complain("--rollouts writes two files: name a directory by --output=DIRECTORY");
+                complain("--rollouts writes two files: name a directory with --output=DIRECTORY");
                 return STATUS_USAGE;
         }
         return STATUS_OK;
@@ -140,7 +140,7 @@ static ExitStatus check_usage(const Options *options, const Format *format, cons
         }
         file = word[strspn(word, "0123456789")] != '\0' && !word_names_run(word);
         if (file && !format->make && !options->output) {
-                complain("%s is %s; name the new file by --output=FILE", word,
+                complain("%s is %s; name the new file with --output=FILE", word,
                                 whole ? "a checkpoint already" : "of the same format");
                 return STATUS_USAGE;
         }
@@ -157,7 +157,7 @@ static ExitStatus export_model(const Options *options, const Format *format, con
         if (status != STATUS_OK)
                 return status;
         if (format->make == model_to_header && model->settings.convolutions.n > 0) {
-                complain("%s: a C header holds no convolutions; export it by --format=onnx",
+                complain("%s: a C header holds no convolutions; export it with --format=onnx",
                                 checkpoint->name);
                 return STATUS_USAGE;
         }

@@ -268,7 +268,7 @@ static bool names_job(const char *word) {
 
 ExitStatus verb_graph(const Options *options, char **arguments, size_t n) {
         if (options->dot + options->svg + (options->json != JSON_OFF) > 1) {
-                complain("--dot, --svg and --json exclude each other");
+                complain("only one of --dot, --svg and --json can be used");
                 return STATUS_USAGE;
         }
         return names_job(arguments[0]) ? print_job(options, arguments[0])

@@ -73,7 +73,7 @@ ExitStatus verb_metrics(const Options *options, char **arguments, size_t n) {
         ExitStatus status;
 
         if (options->http && options->metrics->len > 0) {
-                complain("--http answers with text, and --metrics writes files: give one of them");
+                complain("--http answers with text, and --metrics writes files: use only one of them");
                 return STATUS_USAGE;
         }
         if (options->http)

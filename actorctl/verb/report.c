@@ -67,7 +67,7 @@ ExitStatus verb_report(const Options *options, char **arguments, size_t n) {
         ExitStatus status;
 
         if (options->html && options->md) {
-                complain("--html and --md exclude each other");
+                complain("--html and --md cannot be used together");
                 return STATUS_USAGE;
         }
         for (size_t i = 0; i < n; i++) {

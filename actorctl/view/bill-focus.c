@@ -23,9 +23,8 @@ typedef struct Charge {
 bool bill_focus_check(const JobBill *bill) {
         if (strlen(bill->currency) == 3 && strspn(bill->currency, CURRENCY) == 3)
                 return true;
-        complain("the price sheet %s counts in %s; FOCUS takes a currency of three capital letters, such as "
-                 "USD: "
-                 "name another sheet by --prices=",
+        complain("the price sheet %s is in %s; FOCUS needs a currency of three capital letters, such as "
+                 "USD: name another sheet with --prices=",
                         bill->price_sheet, bill->currency);
         return false;
 }

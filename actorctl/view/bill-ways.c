@@ -91,7 +91,7 @@ ExitStatus bill_ways_print(
         if (r >= 0)
                 r = read_ways(reply, table, lines);
         if (r < 0) {
-                complain("the bill of %s in several ways cannot be read: %s", called, g_strerror(-r));
+                complain("the figures of --beside for %s cannot be read: %s", called, g_strerror(-r));
                 return STATUS_FAILED;
         }
         pager_open(options);

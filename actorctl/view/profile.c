@@ -132,7 +132,7 @@ void profile_print(const ProfileView *profile, const Options *options) {
         printf("\n");
         print_products(profile, options);
         if (profile->limit > 0 && !options->no_legend)
-                printf("limit: %.1f GFLOP/s, one core here and now, by the learner's own matrix product\n",
+                printf("limit: %.1f GFLOP/s, measured now: one core, the learner's own matrix product\n",
                                 profile->limit / 1e9);
 }
 

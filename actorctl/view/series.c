@@ -20,7 +20,7 @@
 ExitStatus series_open(
                 const Options *options, const char *job, Connection **ret_connection, char **ret_path) {
         if (options->csv && options->json != JSON_OFF) {
-                complain("--csv and --json exclude each other");
+                complain("--csv and --json cannot be used together");
                 return STATUS_USAGE;
         }
         return job_open(options, job, ret_connection, ret_path);

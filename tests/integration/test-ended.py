@@ -139,7 +139,7 @@ def focus():
 
         euro = list(csv.DictReader(io.StringIO(bus.ctl("bill", str(job), "--format=focus", "--prices=local").out)))
         equal({(r["BillingCurrency"], r["x_PriceSheet"]) for r in euro}, {("EUR", "local")}, "by another sheet")
-        for words, reason in ((["--prices=slurm-tres"], "name another sheet by --prices="), (["--json"], "leave out --json"), (["--fleet=ec2-nitro"], "--fleet=")):
+        for words, reason in ((["--prices=slurm-tres"], "name another sheet with --prices="), (["--json"], "leave out --json"), (["--fleet=ec2-nitro"], "--fleet=")):
             refused = bus.ctl("bill", str(job), "--format=focus", *words, ok=False)
             assert refused.status == 2 and reason in refused.err and not refused.out, refused
         refused = bus.ctl("bill", str(job), "--format=onnx", ok=False)

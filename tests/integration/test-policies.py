@@ -273,7 +273,7 @@ def weights():
 def refused():
     checkpoint = trained("cartpole", "Job.StopSteps=500")
     for words, reason in ((["--format=torch"], "it must be safetensors, onnx or header"), (["--weights-only", "--format=onnx"], "--weights-only is for"),
-                          ([], "name the new file by --output=FILE"), (["--weights-only"], "name the new file by --output=FILE")):
+                          ([], "name the new file with --output=FILE"), (["--weights-only"], "name the new file with --output=FILE")):
         r = ctl("export", checkpoint, *words)
         assert r.status == 2 and reason in r.err, (words, r.err)
     for option in "--format=header", "--format=onnx", "--weights-only":

@@ -103,7 +103,7 @@ def refusals():
     os.makedirs(at("there"), exist_ok=True)
     with open(at("broken.safetensors"), "wb") as f, open(checkpoint, "rb") as g:
         f.write(g.read()[:-100])
-    for words, want in [(["--gif", at("x.gif"), "--frames", at("x")], "exclude each other"), (["--video", at("x.avi")], "must end in .mp4"),
+    for words, want in [(["--gif", at("x.gif"), "--frames", at("x")], "only one of --video, --gif and --frames"), (["--video", at("x.avi")], "must end in .mp4"),
                         (["--gif", at("there")], "is a directory"), (["--frames", at("there")], "exists already"),
                         (["--gif", at("none/x.gif")], "No such file"), (["--gif", at("x.gif"), "--episodes=101"], "at most 100"),
                         (["--gif", ""], "must not be empty"), (["--gif", at("x.gif"), "--set", "Job.Environment=Pendulum-v1"], "does not hold"),

@@ -80,7 +80,7 @@ def together():
     name = "r" + os.path.basename(other.state_directory)
     r = ctl("report", elastic()["run"], name)
     assert r.status == 0 and "Together" in r.out and f"run {name}" in r.out, r.err
-    for words, says in (([name, "r999"], "no run r999"), ([name, "--html", "--md"], "exclude"), ([name, "--output=/nowhere/x"], "/nowhere/x")):
+    for words, says in (([name, "r999"], "no run r999"), ([name, "--html", "--md"], "cannot be used together"), ([name, "--output=/nowhere/x"], "/nowhere/x")):
         r = ctl("report", *words)
         assert r.status != 0 and says in r.err and r.out == "", (words, r.err)
 

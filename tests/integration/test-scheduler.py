@@ -65,7 +65,7 @@ def replaced():
     r = ctl("scheduler", "remove", "cartpole")
     assert r.status == 2 and "came with actord" in r.err and os.path.exists(shipped["file"]), (r.status, r.err)
     r = train("--name=cartpole")
-    assert "will then mean this one" in r.err.split("job 1")[0] and shipped["file"] in r.err and "--name=" in r.err, r.err
+    assert "will then mean this scheduler" in r.err.split("job 1")[0] and shipped["file"] in r.err and "--name=" in r.err, r.err
     equal(origins(), [("own", True), ("shipped, replaced", False)], "after")
     assert "will then" not in train("--name=cartpole", "--quiet").err
     r = train("--name=cartpole")

@@ -398,7 +398,8 @@ static const Wrong wrongs[] = {
         { HEAD "[Sweep]\nMethod=grid\n" RANGES,
                         "*x.exp:5: ?Sweep? Method=grid: it must be random or halving*" },
         { HEAD "[Sweep]\nMethod=random\nMetric=cost\n" RANGES, "*Trials= is missing*" },
-        { HEAD "[Sweep]\nMethod=random\nTrials=3\n" RANGES, "*Metric= is missing: what decides*" },
+        { HEAD "[Sweep]\nMethod=random\nTrials=3\n" RANGES,
+                        "*Metric= is missing: the figure*" },
         { HEAD "[Sweep]\nMetric=cots\n" RANGES, "*did you mean cost*" },
         { HEAD "[Sweep]\nTrails=3\n" RANGES, "*x.exp:5: ?Sweep? Trails=3: *did you mean Trials*" },
         { HEAD "[Sweep]\nTrials=0\n" RANGES, "*a whole number from 1 to 1000*" },
@@ -416,7 +417,7 @@ static const Wrong wrongs[] = {
                         "*MaxSteps=9: it must be more than MinSteps=9*" },
         { HEAD "[Sweep]\nMethod=halving\nTrials=9\nMetric=cost\nMinSteps=2\nMaxSteps=3\nEta=2\n"
                "Rungs=4\n" RANGES,
-                        "*too near to MinSteps=2 for 4 rungs*" },
+                        "*too close to MinSteps=2 for 4 rungs*" },
         { HEAD HALVING "[Set]\nJob.StopSteps=5\n" RANGES,
                         "*x.exp:11: ?Set? Job.StopSteps=5: *rung by rung*" },
         { HEAD HALVING RANGES "Job.StopSteps=int 1 5\n", "*?Range? Job.StopSteps=*rung by rung*" },
