@@ -31,9 +31,8 @@ static void say_pruned(Job *job, uint64_t limit) {
         job_log_begin(&entry, job, MESSAGE_FILES_REMOVED);
         log_field(&entry, "ACTORD_REASON=%s", "MaxDiskPerUser= is reached");
         log_send(&entry, LOG_NOTICE,
-                        "Job %" PRIu64 " keeps its newest checkpoint alone, of round %" PRIu64
-                        ": with the others the files of user %u would take more than MaxDiskPerUser=%" PRIu64
-                        "K.",
+                        "Job %" PRIu64 " keeps only its newest checkpoint, of round %" PRIu64 ": with "
+                        "the others the files of user %u would take more than MaxDiskPerUser=%" PRIu64 "K.",
                         job->row.id, job->durable_round, job->row.uid, limit >> 10);
 }
 

@@ -40,8 +40,8 @@ static void say_pinned(Manager *manager, uint64_t bytes) {
         log_field(&entry, "ACTORD_STATE=%s", manager->context.state_directory);
         log_field(&entry, "ACTORD_REASON=%s", who);
         log_send(&entry, LOG_WARNING,
-                        "The write-ahead file of the ledger in %s has grown to %" PRIu64
-                        " MiB and cannot be cut: %s has been reading the ledger in one transaction since %s "
+                        "The write-ahead file of the ledger in %s has grown to %" PRIu64 " MiB and "
+                        "cannot be truncated: %s has been reading the ledger in one transaction since %s "
                         "or longer. End that transaction, or the process.",
                         manager->context.state_directory, bytes >> 20, who, date);
 }
@@ -61,7 +61,7 @@ static void note_pinned(Manager *manager, uint64_t bytes) {
 
 static void note_folded(Manager *manager) {
         if (manager->pinned_said_usec > 0)
-                log_line(LOG_NOTICE, "The write-ahead file of the ledger in %s has been cut again.",
+                log_line(LOG_NOTICE, "The write-ahead file of the ledger in %s has been truncated again.",
                                 manager->context.state_directory);
         manager->pinned_usec = manager->pinned_said_usec = 0;
 }

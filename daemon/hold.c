@@ -66,10 +66,9 @@ char *hold_never(const Quota *quota, const JobSettings *settings, const char *cu
         assert(currency);
 
         if (quota->money.nano > 0 && strcmp(quota->money.currency, currency) != 0)
-                return g_strdup_printf(
-                                "its price sheet %s is in %s, and its user may spend %s a day "
-                                "(MaxMoneyPerDayPerUser=): name a price sheet in %s by PriceSheet= of "
-                                "[Billing]",
+                return g_strdup_printf("its price sheet %s is in %s, and its user may spend %s a day "
+                                       "(MaxMoneyPerDayPerUser=): name a price sheet in %s with "
+                                       "PriceSheet= in [Billing]",
                                 settings->price_sheet, currency,
                                 money_words(quota->money.nano, quota->money.currency, money),
                                 quota->money.currency);

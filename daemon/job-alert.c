@@ -28,7 +28,7 @@ static void say_alert(const Job *job, uint64_t amount_nano, uint64_t full_nano) 
         log_field(&entry, "ACTORD_COST_FULL=%.9f", (double) full_nano / 1e9);
         log_field(&entry, "ACTORD_CURRENCY=%s", currency);
         log_field(&entry, "ACTORD_TAG=%s", job->settings.tag);
-        log_send(&entry, LOG_WARNING, "Job %" PRIu64 " has cost %.9f %s, and CostAlert= is %.9f.",
+        log_send(&entry, LOG_WARNING, "Job %" PRIu64 " has cost %.9f %s, and so has reached CostAlert=%.9f.",
                         job->row.id, (double) full_nano / 1e9, currency, (double) amount_nano / 1e9);
 }
 

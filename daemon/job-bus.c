@@ -53,10 +53,12 @@ static int method_freeze(sd_bus_message *m, void *userdata, sd_bus_error *error)
                 return is_over(job, error);
         if (r == -EOPNOTSUPP)
                 return sd_bus_error_setf(error, BUS_ERROR(CannotFreeze),
-                                "Job %" PRIu64 " cannot be frozen: %s. It can be stopped.", job->row.id,
+                                "Job %" PRIu64 " cannot be frozen: %s. The job can still be stopped.",
+                                job->row.id,
                                 job->row.purpose == LAUNCH_TRAIN
-                                                ? "it needs a directory of the user who submitted it, and "
-                                                  "actord could not open this directory again"
+                                                ? "to go on, it would need a directory that its user "
+                                                  "sent along, and actord cannot open that directory a "
+                                                  "second time"
                                                 : "it does not train, so it would begin anew");
         return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
 }

@@ -105,9 +105,9 @@ static char *failed_words(const Failed *failed) {
         const char *where = invoker_step_sentence(failed->step), *advice = limit_advice(failed->error);
 
         if (failed->step == INVOKER_STEP_FILES)
-                return g_strdup_printf("its invoker could not begin: %s: %" PRIu32
-                                       " are needed at most, %" PRIu32
-                                       " allowed%s, or lower Actors= or MaxActors= of [Scaling]",
+                return g_strdup_printf("its invoker could not begin: %s: up to %" PRIu32 " are needed, "
+                                       "and %" PRIu32 " are allowed%s, or lower Actors= or MaxActors= of "
+                                       "[Scaling]",
                                 where, failed->needed, failed->limit, advice);
         return g_strdup_printf(
                         "its invoker could not begin: %s: %s%s", where, g_strerror(-failed->error), advice);
@@ -240,7 +240,7 @@ static void say_starting(Job *job) {
         job_log_begin(&entry, job, MESSAGE_JOB_STARTING);
         log_field(&entry, "ACTORD_DISTRIBUTION=%s", word);
         log_send(&entry, LOG_INFO, "Job %" PRIu64 " (%s) starts, life %" PRIu64 "%s%s%s%s.", job->row.id,
-                        job->settings.environment, job->row.life, why ? ": auto takes " : "",
+                        job->settings.environment, job->row.life, why ? ": auto chooses " : "",
                         why ? word : "", why ? ", since " : "", why ? why : "");
 }
 

@@ -74,7 +74,7 @@ static bool is_freezing(const Job *job) {
         return job->row.frozen_usec > 0 && job->row.end_wanted == PLAN_END_NOT && job_active(job);
 }
 
-/* Why the job waits, such as "12 records and the job's row wait for space in /var/lib/actord (No space left
+/* Why the job waits, such as "12 records and the job's end wait for space in /var/lib/actord (No space left
  * on device)". Empty: it does not wait, or only for a place (MaxJobs=). Returns ret. */
 static const char *waiting(const Job *job, char ret[WAITING_MAX]) {
         const JobContext *context = job->context;
@@ -98,7 +98,7 @@ static const char *waiting(const Job *job, char ret[WAITING_MAX]) {
                 return ret;
         }
         if (job->backoff && !job->search && job->row.fault && job->n_delays + job->progress.n_lacking > 0) {
-                (void) snprintf(ret, WAITING_MAX, "its next life waits: %s", job->row.fault);
+                (void) snprintf(ret, WAITING_MAX, "it waits to start again: %s", job->row.fault);
                 return ret;
         }
         n = ledger_n_pending_of(context->ledger, job->row.id) + (job->has_held ? 1 : 0);
@@ -106,10 +106,10 @@ static const char *waiting(const Job *job, char ret[WAITING_MAX]) {
         if (!context->ledger_blocked || (n == 0 && !job->end.noted))
                 return ret;
         if (n == 0)
-                (void) snprintf(who, sizeof(who), "the job's row waits");
+                (void) snprintf(who, sizeof(who), "the job's end waits");
         else
                 (void) snprintf(who, sizeof(who), "%zu record%s%s wait", n, n == 1 ? "" : "s",
-                                job->end.noted ? " and the job's row" : "");
+                                job->end.noted ? " and the job's end" : "");
         say_wait(ret, who, context->ledger_blocked, context->state_directory);
         return ret;
 }

@@ -174,7 +174,7 @@ static void life_failed(Job *job, const char *sentence) {
 /* Handles the end of a life whose invoker has ended without a report. The message names a possible cause. */
 static void life_failed_unsaid(Job *job) {
         g_autofree char *sentence = g_strconcat(
-                        "its invoker ended without reporting an end", limit_signal_advice(SIGKILL), NULL);
+                        "its invoker ended without a last report", limit_signal_advice(SIGKILL), NULL);
 
         life_failed(job, sentence);
 }

@@ -449,9 +449,9 @@ static int check_room(const Line *line, uint32_t uid, uint64_t bytes, sd_bus_err
                 n_own += call->entry.uid == uid;
         }
         if (n_own >= MIN(LINE_CALLS_USER_MAX, n_max) || own > LINE_BYTES_USER_MAX)
-                return busy(error, "no more of your calls may wait");
+                return busy(error, "too many of your calls are waiting already");
         if (line->calls.length >= n_max || all > LINE_BYTES_MAX)
-                return busy(error, "no more calls of all users together may wait");
+                return busy(error, "too many calls of all users are waiting already");
         return 0;
 }
 

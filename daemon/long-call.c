@@ -65,13 +65,13 @@ static int check_room(const JobContext *context, uint32_t uid, sd_bus_error *err
                 n += ((const LongCall *) l->data)->uid == uid;
         if (n >= LONG_CALLS_USER_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR(Busy),
-                                "%u calls of yours that go through the records of jobs wait for their "
-                                "answers: try again in a moment.",
+                                "%u of your calls that read the records of jobs are not answered yet: "
+                                "try again in a moment.",
                                 n);
         if (context->long_calls.calls.length >= LONG_CALLS_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR(Busy),
-                                "%u calls that go through the records of jobs wait for their answers: try "
-                                "again in a moment.",
+                                "%u calls that read the records of jobs are not answered yet: try again "
+                                "in a moment.",
                                 context->long_calls.calls.length);
         return 0;
 }

@@ -64,7 +64,9 @@ static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdat
                                 "The records that the ledger in %s lacks are in %s: `actorctl recover` "
                                 "adds them.",
                                 manager->context.state_directory, rest);
-        log_line(LOG_ERR, "actord could not end in good order and ends now; its ledger in %s may be gone.",
+        log_line(LOG_ERR,
+                        "actord could not end in good order and ends now; its ledger in %s may have been "
+                        "removed.",
                         manager->context.state_directory);
         return sd_event_exit(manager->context.event, EXIT_FAILURE);
 }

@@ -152,7 +152,8 @@ void removals_start(Manager *manager) {
                 return;
         if (timer_start(manager->context.event, &manager->files_timer, "old-files", 0, on_files_timer,
                             manager) < 0)
-                log_line(LOG_ERR, "There was no memory to look for old files of jobs by KeepFilesSec=.");
+                log_line(LOG_ERR, "There is no memory for the timer of KeepFilesSec=: old files of jobs "
+                                  "may stay until actord is restarted.");
 }
 
 void removals_done(Manager *manager) {

@@ -253,7 +253,8 @@ int rest_recover(const char *directory) {
         r = recover(path, state, &n_said);
         safe = sanitise_text(r == -EBUSY || r >= 0 ? state : path);
         if (r == -EBUSY)
-                (void) fprintf(stderr, "actord: The run in %s is still going on.\n", safe);
+                (void) fprintf(stderr, "actord: The run in %s is still going on: wait until it has ended.\n",
+                                safe);
         else if (r < 0)
                 say_failed(safe, r);
         else if (n_said == 0)

@@ -207,9 +207,9 @@ static int check_files(Manager *manager, const Submission *s, uint32_t uid, sd_b
 
         if (settings_has_nodes(&s->settings) && manager->context.mode == DAEMON_SYSTEM)
                 return sd_bus_error_setf(error, BUS_ERROR(BadJobFile),
-                                "%s:%u: [Distribution] Cluster=%s: a job on a cluster runs as its "
-                                "user, which the system's service cannot do: take `actorctl run`, or "
-                                "your own daemon with `actorctl --user submit`.",
+                                "%s:%u: [Distribution] Cluster=%s: a job on a cluster runs as its user, "
+                                "which the system's service cannot do: use `actorctl run`, or your own "
+                                "daemon with `actorctl --user submit`.",
                                 s->file_name, settings_locate(s->text, "Distribution", "Cluster"),
                                 choice_cluster_to_string(s->settings.cluster));
         if (s->settings.sandbox == SANDBOX_CHOICE_NONE && manager->context.mode == DAEMON_SYSTEM && uid != 0)
@@ -291,7 +291,9 @@ static int check_limits(Manager *manager, uint32_t uid, const Submission *s, sd_
                 return r;
         if (manager->context.jobs.n_queued >= JOBS_QUEUED_MAX)
                 return sd_bus_error_setf(error, BUS_ERROR(TooManyJobs),
-                                "%u jobs are queued, which is the limit.", manager->context.jobs.n_queued);
+                                "%u jobs are queued, which is the limit: submit the job again when one "
+                                "of them has started.",
+                                manager->context.jobs.n_queued);
         return 0;
 }
 

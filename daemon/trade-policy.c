@@ -105,8 +105,8 @@ static int read_settings(const Checkpoint *c, JobSettings *ret, char **ret_reaso
                                 HOW_TO_MAKE);
         if (safetensors_metadata(c->file, METADATA_INPUTS))
                 return refuse(ret_reason, -EBADMSG,
-                                "its inputs were edited (PolicyInputAugmentation=), which is not read here; "
-                                "%s",
+                                "it was trained with PolicyInputAugmentation=, which Shares= does not "
+                                "support; %s",
                                 HOW_TO_MAKE);
         word = activation ? choice_activation_from_string(activation) : -EINVAL;
         if (!layers || !read_layers(layers, &ret->hidden_layers) || word < 0)

@@ -148,8 +148,8 @@ void trim_start(Manager *manager) {
                 return;
         if (timer_start(manager->context.event, &manager->trim_timer, "old-records-timer", 0, on_timer,
                             manager) < 0)
-                log_line(LOG_ERR, "There was no memory to look for old records by KeepRecordsSec= and "
-                                  "LedgerMax=.");
+                log_line(LOG_ERR, "There is no memory for the timer of KeepRecordsSec= and LedgerMax=: "
+                                  "old records may stay until actord is restarted.");
 }
 
 void trim_done(Manager *manager) {

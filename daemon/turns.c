@@ -83,8 +83,8 @@ static void refuse_busy(const Turns *turns, sd_bus_message *message) {
         sd_bus_error error = SD_BUS_ERROR_NULL;
 
         (void) sd_bus_error_setf(&error, BUS_ERROR(Busy),
-                        "actord is busy: no more calls can wait (at most %u of each user, %u in all). Try "
-                        "again in a moment.",
+                        "actord is busy: too many calls are waiting already (at most %u of each user, %u "
+                        "in all). Try again in a moment.",
                         TURN_ITEMS_USER_MAX, room(turns));
         (void) sd_bus_reply_method_error(message, &error);
         sd_bus_error_free(&error);

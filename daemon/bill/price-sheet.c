@@ -235,8 +235,8 @@ static int check_rates(const Source *source, const PriceSheet *s) {
                                 "[Learner] and [Actors].");
         if (rates + energy + servers > 1)
                 return refuse(source, NULL, NULL,
-                                "[Execution] rates, [Energy] and the servers [Learner] and [Actors] "
-                                "exclude each other.");
+                                "more than one kind of price: give only [Execution] rates, [Energy], or "
+                                "the servers [Learner] and [Actors].");
         if (energy && !(s->kwh > 0 && s->watts_per_core > 0))
                 return refuse(source, "Energy", s->kwh > 0 ? "KWh" : "WattsPerCore",
                                 "KWh= and WattsPerCore= must be given together.");
@@ -406,7 +406,7 @@ int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char
                         strcmp(settings->budget.currency, sheet->currency) != 0) {
                 *ret_message = g_strdup_printf(
                                 "[Job] Budget= is in %s, and the price sheet %s is in %s; write the "
-                                "budget in the sheet's currency, or take another sheet.",
+                                "budget in the sheet's currency, or use another sheet.",
                                 settings->budget.currency, sheet->name, sheet->currency);
                 return -EINVAL;
         }
@@ -414,7 +414,7 @@ int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char
                         strcmp(settings->cost_alert.currency, sheet->currency) != 0) {
                 *ret_message = g_strdup_printf(
                                 "[Job] CostAlert= is in %s, and the price sheet %s is in %s; write the "
-                                "amounts in the sheet's currency, or take another sheet.",
+                                "amounts in the sheet's currency, or use another sheet.",
                                 settings->cost_alert.currency, sheet->name, sheet->currency);
                 return -EINVAL;
         }
@@ -427,8 +427,8 @@ int price_sheet_check(const PriceSheet *sheet, const JobSettings *settings, char
         if (sheet->from_rates == 1)
                 return 0;
         *ret_message = g_strdup_printf(
-                        "[Billing] Convention=server: the price sheet %s names no servers; take one "
-                        "that does, such as ec2-nitro, or Convention=serverless.",
+                        "[Billing] Convention=server: the price sheet %s names no servers; use one that "
+                        "does, such as ec2-nitro, or Convention=serverless.",
                         sheet->name);
         return -EINVAL;
 }

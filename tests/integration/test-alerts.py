@@ -27,7 +27,7 @@ def alerts():
         equal(bus.ended(job), "finished", "result")
         lines = said(bus, f"Job {job} has cost")
         # A warning that was written when the kill came may be written again.
-        told = [float(line.split("CostAlert= is ")[1].rstrip(".\n")) for line in lines]
+        told = [float(line.split("has reached CostAlert=")[1].rstrip(".\n")) for line in lines]
         equal(sorted(set(told)), [round(a, 9) for a in amounts], "amounts that were told")
         assert len(told) <= 4, (before, lines)
         for line, amount in zip(lines, told):

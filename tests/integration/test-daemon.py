@@ -427,7 +427,7 @@ def hopeless():
         wait_for("the job gives up", kill, 60)
         assert bus.get(job, "Result") == "failed"
         assert bus.get(job, "Life") == 5
-        assert "ended without reporting an end" in bus.get(job, "Fault"), bus.get(job, "Fault")
+        assert "ended without a last report" in bus.get(job, "Fault"), bus.get(job, "Fault")
 
 
 @story("queued jobs survive the daemon, and a stopped daemon lets running ones go on")

@@ -45,7 +45,7 @@ def disk_quota():
         bus.start()
         equal(disk_of(bus), (sum(kept), sum(kept) + 2 * size), "after a restart")
         second = bus.submit(overrides=busy)
-        wait_for("its newest alone", lambda: f"Job {second} keeps its newest checkpoint alone" in open(bus.dir + "/log").read())
+        wait_for("its newest alone", lambda: f"Job {second} keeps only its newest checkpoint" in open(bus.dir + "/log").read())
         equal(bus.state(second), "running", "beyond the limit")
         bus.call("/org/actord1", MANAGER, "StopJob", "t", second)
         equal((bus.ended(second), len(checkpoints_of(bus, job))), ("interrupted", 5), "an ended job's files are left")

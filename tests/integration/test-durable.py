@@ -407,7 +407,7 @@ def without_learner(b):
     wait_for("it is tried more often than lives may fail", lambda: b.get(job, "Life") > 7 or b.state(job) == "ended", 60)
     if b.get(job, "Result") == "finished":
         raise Skip("a learner does with that little memory")
-    wait_for("it says what it waits for", lambda: b.get(job, "Waiting").startswith("its next life waits: the learner ") or b.state(job) == "ended")
+    wait_for("it says what it waits for", lambda: b.get(job, "Waiting").startswith("it waits to start again: the learner ") or b.state(job) == "ended")
     assert b.state(job) != "ended" and b.get(job, "Fault").endswith("; actord tries again"), (b.state(job), b.get(job, "Fault"))
     return job
 

@@ -52,8 +52,8 @@ def pinned():
         equal(reader.stdout.readline().strip(), "0", "jobs that it sees")
         db = write(bus, 20 << 20)
         running = bus.submit(overrides=ENDLESS)
-        wait_for("it is said", lambda: "cannot be cut" in log(bus), 60)
-        said = next(line for line in log(bus).splitlines() if "cannot be cut" in line)
+        wait_for("it is said", lambda: "cannot be truncated" in log(bus), 60)
+        said = next(line for line in log(bus).splitlines() if "cannot be truncated" in line)
         name = open(f"/proc/{reader.pid}/comm").read().strip()
         assert re.search(r"has grown to 2\d MiB .* process " + f"{reader.pid} \\({name}\\) has been reading .* since " + r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d or longer",
                          said), said
@@ -62,11 +62,11 @@ def pinned():
         steps = bus.get(running, "EnvSteps")
         wait_for("the job goes on", lambda: bus.get(running, "EnvSteps") > steps)
         time.sleep(11)
-        equal(log(bus).count("cannot be cut"), 1, "times that it was said")
+        equal(log(bus).count("cannot be truncated"), 1, "times that it was said")
         assert wal(bus) > 20 << 20, wal(bus)
         reader.communicate("")
         wait_for("it is cut", lambda: wal(bus) < 16 << 20, 60)
-        wait_for("that is said", lambda: "been cut again" in log(bus))
+        wait_for("that is said", lambda: "been truncated again" in log(bus))
         db.close()
 
 

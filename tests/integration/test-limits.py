@@ -20,7 +20,7 @@ def well_or_named(limit, name, *args, **kw):
     r = limited(limit, *args, **kw)
     if r.status == 0:
         return r
-    assert "ended without reporting" not in r.err and "Invalid argument" not in r.err, (limit, r.err)
+    assert "ended without a last report" not in r.err and "Invalid argument" not in r.err, (limit, r.err)
     # Of memory, the loader and GLib have sentences of their own.
     assert name in r.err or "error while loading shared libraries" in r.err or "llocate" in r.err, (limit, r.status, r.out, r.err)
     # After the daemon is gone the fault says only that; the daemon's last message stands above it on the terminal.
@@ -42,7 +42,7 @@ def open_files():
     well = [n for n in (3, 10, 40, 70, 80, 90, 120) if ends_well_or_names("ulimit -n 100", "RLIMIT_NOFILE", "--set", f"Scaling.Actors={n}")]
     equal(well, [3], "numbers of actors that 100 open files are enough for")
     fault = limited("ulimit -n 100", "--set", "Scaling.Actors=120").fault
-    needed = re.search(r"(\d+) are needed at most, 100 allowed", fault)
+    needed = re.search(r"up to (\d+) are needed, and 100 are allowed", fault)
     assert needed and 120 * 7 < int(needed[1]) < 120 * 12 and "lower Actors=" in fault, fault
     # That many are enough.
     assert ends_well_or_names(f"ulimit -n {needed[1]}", "RLIMIT_NOFILE", "--set", "Scaling.Actors=120")

@@ -121,7 +121,7 @@ def currencies():
         rounds, = bus.ledger().execute("SELECT max(round) FROM checkpoints WHERE job = ?", (running,)).fetchone()
         equal(rounds, bus.get(running, "Round"), "its last round has a checkpoint")
         e = refused(bus, overrides=EURO)
-        assert "The job cannot run: its price sheet local is in EUR" in e and "PriceSheet= of [Billing]" in e, e
+        assert "The job cannot run: its price sheet local is in EUR" in e and "PriceSheet= in [Billing]" in e, e
         used, limit = {}, {}
         for spent, most, unit in bus.money():
             used[unit], limit[unit] = spent, most

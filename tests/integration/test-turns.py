@@ -144,7 +144,7 @@ def long_calls():
                 except Refused as e:
                     refused.append(e)
             # Where the bus or the gate is slow, some are answered before the last ones come.
-            assert 0 < len(refused) <= 24 and all(e.name == "org.actord1.Error.Busy" and "16 calls of yours" in e.text for e in refused), refused
+            assert 0 < len(refused) <= 24 and all(e.name == "org.actord1.Error.Busy" and "16 of your calls" in e.text for e in refused), refused
 
 
 @story("a bill by another price sheet is made while another caller's calls keep the daemon busy")
