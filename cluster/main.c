@@ -104,8 +104,8 @@ static int find_plugin(PeerTerms *peers) {
         r = plugin_measure(CLUSTER_FD_PLUGIN, &peers->plugin);
         if (r == -EFBIG)
                 (void) fprintf(stderr,
-                                "actord-cluster: the file of Environment= has more than %u MiB, "
-                                "the most that can be sent to nodes\n",
+                                "actord-cluster: the file of Environment= is larger than %u MiB, the "
+                                "most that can be sent to nodes\n",
                                 CLUSTER_PLUGIN_MAX >> 20);
         return r;
 }

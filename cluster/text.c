@@ -297,10 +297,10 @@ bool text_refusal(const char *output, const char *partition, const char *account
         text_best_line(output, line, sizeof(line));
         for (size_t i = 0; i < ELEMENTSOF(table); i++)
                 if (strstr(output, table[i].contains)) {
-                        (void) snprintf(words, 256, "Slurm accepts no job: %s; %s", line, table[i].advice);
+                        (void) snprintf(words, 256, "Slurm refuses the job: %s; %s", line, table[i].advice);
                         return table[i].passes;
                 }
-        (void) snprintf(words, 256, "Slurm accepts no job: %s", line[0] ? line : "sbatch gave no reason");
+        (void) snprintf(words, 256, "Slurm refuses the job: %s", line[0] ? line : "sbatch gave no reason");
         return false;
 }
 

@@ -73,7 +73,7 @@ typedef enum RecordKind {
         X(ACTION, "action", "wrote an action that is not finite or out of range (row %d)")                \
         X(REWARD, "reward", "wrote a reward that is not finite or out of range (row %d)")                 \
         X(LENGTHS, "lengths", "wrote impossible episode ends (row %d)")                                   \
-        X(ANSWER, "answer", "answered nonsense (%d)")                                                     \
+        X(ANSWER, "answer", "sent an invalid answer (%d)")                                                  \
         X(CHECKPOINT, "checkpoint", "could not write or read its checkpoint")                             \
         X(NUMERIC, "numeric", "computed a loss or a parameter that is not finite (update %d)")            \
         X(INTERNAL, "internal", "had an internal error (error %d)")                                     \

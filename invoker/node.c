@@ -187,9 +187,10 @@ static int prepare_host(Service *node) {
         place->proc_fd = setup_proc();
         if (environment_is_foreign(place->settings->environment) &&
                         !environment_is_file(place->settings->environment))
-                return refuse(node, -EOPNOTSUPP, "a node runs a user's environment only from one file");
+                return refuse(node, -EOPNOTSUPP,
+                                "a node can run a user's environment only if it is a single file");
         r = prepare_level(place);
-        return r < 0 ? refuse(node, r, "this node does not allow the sandbox's level") : 0;
+        return r < 0 ? refuse(node, r, "this node does not allow the sandbox level of the job") : 0;
 }
 
 /* Prepares the node in the order in which the head prepares a job: loads the environment, makes the
@@ -218,7 +219,7 @@ static int prepare(Service *node) {
                 return r;
         r = probe_make_page(place, &spec, &fault, &detail);
         if (r < 0)
-                return refuse(node, r, "this node cannot make the job's page");
+                return refuse(node, r, "this node cannot make the job's shared memory");
         r = make_memory(node);
         return r < 0 ? refuse(node, r, "this node lacks memory for its actors") : 0;
 }
@@ -519,7 +520,7 @@ int node_serve(void) {
         } else if (r >= 0) {
                 r = serve(&node);
                 if (r == -EBADMSG)
-                        (void) invoker_complain(r, "the head of the job sent an unexpected message");
+                        (void) invoker_complain(r, "the job's host sent an unexpected message");
         }
         node_done(&node);
         return r == -EPIPE ? 0 : r;

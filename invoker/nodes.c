@@ -174,8 +174,8 @@ static void request(Nodes *nodes, uint32_t kind, uint32_t n_nodes, uint32_t node
                 return;
         r = message_send(nodes->cluster_fd, &request, sizeof(request), NULL, 0);
         if (r == -EAGAIN)
-                lose_cluster(nodes,
-                                "actord-cluster takes no requests; the job goes on without further nodes");
+                lose_cluster(nodes, "actord-cluster does not read its requests; the job goes on without "
+                                    "further nodes");
         else if (r < 0)
                 lose_cluster(nodes, "actord-cluster has ended; the job goes on without further nodes");
 }

@@ -202,7 +202,8 @@ static int acting_run(const FusedStart *start, Acting *x) {
         r = acting_init(start, x);
         if (r < 0) {
                 (void) fprintf(stderr,
-                                "actord-learner: this job's actors, batch and network do not fit: %s\n",
+                                "actord-learner: the memory of this job's actors, batch and network "
+                                "cannot be set up: %s\n",
                                 strerror(-r));
                 return r;
         }

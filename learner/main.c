@@ -50,8 +50,8 @@ static int map_settings(const JobSettings **ret_settings, const JobPage **ret_pa
         if ((*ret_settings)->abi != SETTINGS_ABI || (*ret_settings)->struct_bytes != sizeof(JobSettings) ||
                         (*ret_page)->magic != JOB_PAGE_MAGIC || (*ret_page)->abi != SLOT_ABI ||
                         (*ret_page)->struct_bytes != sizeof(JobPage)) {
-                (void) fprintf(stderr, "actord-learner: settings or job page are of another version: "
-                                       "actord's programs were not installed together\n");
+                (void) fprintf(stderr, "actord-learner: the job's settings or shared memory are of "
+                                       "another version: install all programs of actord from one build\n");
                 return -EPROTO;
         }
         return 0;
@@ -135,7 +135,9 @@ static int run(void) {
                 return r;
         r = learner_new(&context, &learner);
         if (r < 0) {
-                (void) fprintf(stderr, "actord-learner: this job's batch and network do not fit: %s\n",
+                (void) fprintf(stderr,
+                                "actord-learner: the memory of this job's batch and network cannot be "
+                                "set up: %s\n",
                                 strerror(-r));
                 return r;
         }

@@ -267,7 +267,7 @@ _Noreturn void handover_run(const Request *from_parent, const Programs *programs
                                 "the job's descriptors cannot be handed over");
         r = clone_mounts(request, child, &go, received, &n_fds);
         if (r < 0)
-                fail(channel, LAUNCH_STEP_MOUNTS, r, "a file of the job cannot become a mount");
+                fail(channel, LAUNCH_STEP_MOUNTS, r, "a file of the job cannot be mounted");
         if (request->launch.journal)
                 open_journal(request);
         r = place_all(request, programs, child, &go, received, &invoker_fd);

@@ -157,7 +157,7 @@ static int clone_mounts(const Request *request, const Child *child, Mounts *moun
 
                 if (r < 0)
                         return answer_fail(answer, LAUNCH_STEP_MOUNTS, r,
-                                        "%s of the job cannot become a mount: %s", mount->at, strerror(-r));
+                                        "%s of the job cannot be mounted: %s", mount->at, strerror(-r));
         }
         return 0;
 }
@@ -240,7 +240,7 @@ static int check_peer(int fd, const Terms *terms, uid_t *ret, LaunchAnswer *answ
                 return 0;
         }
         return answer_fail(answer, LAUNCH_STEP_MESSAGE, -EPERM,
-                        "user %u may not launch jobs: actord asks for them", (unsigned) peer.uid);
+                        "user %u may not launch jobs directly: submit them to actord", (unsigned) peer.uid);
 }
 
 /* Stays until the job has ended, to remove its cgroup: systemd does not remove a cgroup that the spawner

@@ -50,9 +50,9 @@ static void note_arithmetic(Learner *l, const Checkpoint *checkpoint) {
         (void) snprintf(l->arithmetic_before + at, n - at, "%s%u until round %" PRIu64, at > 0 ? ", " : "",
                         checkpoint->arithmetic, l->round);
         (void) fprintf(stderr,
-                        "actord-learner: the checkpoint of round %" PRIu64
-                        " was computed by version %u of actord's arithmetic; the job goes on with "
-                        "version %u, so its policy will be another one than with either version alone\n",
+                        "actord-learner: the checkpoint of round %" PRIu64 " was computed by version %u "
+                        "of actord's arithmetic; the job goes on with version %u, so its policy will "
+                        "differ from the policy of either version alone\n",
                         l->round, checkpoint->arithmetic, ARITHMETIC);
 }
 

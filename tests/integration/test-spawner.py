@@ -355,7 +355,7 @@ def journal_line():
         equal(l.step, "mounts", l.message)
         assert "\u202e" in l.message, l.message
     text = open(said.name, "rb").read()
-    assert b"<3>job 7: /plugin/x" in text and b"?31m.so of the job cannot become a mount" in text, text
+    assert b"<3>job 7: /plugin/x" in text and b"?31m.so of the job cannot be mounted" in text, text
     assert all(byte == 10 or 32 <= byte < 127 for byte in text), text
 
 

@@ -129,14 +129,15 @@ static int task_check(PyObject *env) {
                 return python_tell();
         if (bytes == 0)
                 (void) fprintf(stderr,
-                                "%s: episodes cannot be saved: %s; one that is cut short by a lost actor "
+                                "%s: episodes cannot be saved: %s; if an actor is lost, its episode "
                                 "begins anew\n",
                                 name, reason);
         if (remembers)
                 (void) fprintf(stderr,
-                                "%s: it forgets at each reset its data of earlier episodes, because slots "
-                                "share it; for a running mean of observations or rewards write "
-                                "NormalizeObservations= or NormalizeRewards= in [Learner]\n",
+                                "%s: each reset clears the data that it keeps of earlier episodes, "
+                                "because slots share the environment; for a running mean of observations "
+                                "or rewards write NormalizeObservations= or NormalizeRewards= in "
+                                "[Learner]\n",
                                 name);
         task.snapshot_bytes = bytes > 0 ? sizeof(GymSnapshot) + bytes : 0;
         task.draws = draws;
@@ -412,7 +413,7 @@ static int gym_snapshot(const void *instance, void *ret_snapshot) {
         if ((uint64_t) n > task.snapshot_bytes - sizeof(GymSnapshot)) {
                 (void) fprintf(stderr,
                                 "%s: an episode takes %zd bytes to save, more than twice what it took at "
-                                "the start; write Carry=reset if it grows without end\n",
+                                "the start; write Carry=reset if it keeps growing\n",
                                 name, n);
                 return -EFBIG;
         }

@@ -360,7 +360,8 @@ static void tell_warning(const mjData *data) {
                 (void) tell("the simulation diverged: a smaller timestep, more damping or weaker actuators "
                             "may help");
         else if (w[mjWARN_CONTACTFULL].number > 0 || w[mjWARN_CNSTRFULL].number > 0)
-                (void) tell("there is no room for all contacts: the model's <size> element gives more");
+                (void) tell("there is no room for all contacts: ask for more in the model's <size> "
+                            "element");
         else
                 (void) tell("MuJoCo warned about the simulation, which cannot be trusted any more");
 }

@@ -97,8 +97,8 @@ static int write_packaged(const Drainage *drainage, const char *task, const Stor
         if (n < 0) {
                 file[0] = '\0';
                 (void) fprintf(stderr,
-                                "%s of the Python package %s is not the network of %s: the network is in "
-                                "version %s of the package, so install that with `pip install %s==%s`.\n",
+                                "%s in the Python package %s is not the network of %s: version %s of the "
+                                "package has that network; install it with `pip install %s==%s`.\n",
                                 drainage->file, drainage->package, task, drainage->version,
                                 drainage->package, drainage->version);
         }

@@ -123,8 +123,8 @@ static int load(void) {
                 bytes += engine.ranges[i].n;
         if (bytes > ENGINE_IMAGE_MAX / 2) {
                 (void) fprintf(stderr,
-                                "This EPA SWMM has %zu bytes of variables, and actord allows "
-                                "%llu: use swmm-toolkit of another version.\n",
+                                "This EPA SWMM has %zu bytes of variables, and actord allows %llu: use "
+                                "another version of swmm-toolkit.\n",
                                 bytes, (unsigned long long) ENGINE_IMAGE_MAX / 2);
                 return -EFBIG;
         }
@@ -199,8 +199,8 @@ int engine_read(const char *task, const char *package, const char *file, char *r
         if (engine.packages_fd < 0) {
                 (void) fprintf(stderr,
                                 "%s reads its network from the Python package %s: make a virtual "
-                                "environment with `python3 -m venv DIRECTORY` and "
-                                "`DIRECTORY/bin/pip install swmm-toolkit %s`, and write Python=DIRECTORY.\n",
+                                "environment with `python3 -m venv DIRECTORY` and `DIRECTORY/bin/pip "
+                                "install swmm-toolkit %s`, and write Python=DIRECTORY in [Actor].\n",
                                 task, package, package);
                 return -ENOENT;
         }

@@ -45,9 +45,9 @@ static int find_and_open(const char *python, int packages_fd, void **ret) {
                                 python, why, python);
         else
                 (void) fprintf(stderr,
-                                "EPA SWMM is not installed: %s; make a virtual environment with `python3 -m "
-                                "venv DIRECTORY` and `DIRECTORY/bin/pip install swmm-toolkit`, and write "
-                                "Python=DIRECTORY.\n",
+                                "EPA SWMM is not installed: %s; make a virtual environment with `python3 "
+                                "-m venv DIRECTORY` and `DIRECTORY/bin/pip install swmm-toolkit`, and "
+                                "write Python=DIRECTORY in [Actor].\n",
                                 why);
         return packages_fd >= 0 ? -ENOEXEC : -ENOENT;
 }

@@ -209,7 +209,7 @@ static void test_stopped(void) {
         }
         g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
         g_test_trap_assert_passed();
-        g_test_trap_assert_stderr("*takes no requests*");
+        g_test_trap_assert_stderr("*does not read its requests*");
 }
 
 /* The number of nodes in the newest CLUSTER_WANT on this socket; UINT32_MAX: there is none. */
