@@ -72,7 +72,7 @@ void trained_print(const Trained *trained, const Options *options) {
         printf("training      %s runs, %s rounds", format_count(m->n_episodes, runs),
                         format_count(m->n_rounds, rounds));
         if (m->n_asked > 0)
-                printf("; unfinished: interrupted, of %s runs at least", format_count(m->n_asked, runs));
+                printf("; unfinished: interrupted, of at least %s runs", format_count(m->n_asked, runs));
         printf("\n");
         print_line(14, "time          %s on its host; %s on the emulated fleet",
                         format_duration(m->wall_nsec, wall), format_duration(m->emulated_nsec, emulated));

@@ -204,7 +204,7 @@ static char *describe_training(const Display *display, const JobStatus *status) 
         char number[32], money[48];
 
         g_string_append_printf(text, "%s runs", format_count(status->n_episodes, number));
-        g_string_append_printf(text, " (of %s at least), ", format_count(display->n_runs, number));
+        g_string_append_printf(text, " (of at least %s), ", format_count(display->n_runs, number));
         if (isfinite(left)) {
                 g_string_append(text, "about ");
                 append_time(text, left);
