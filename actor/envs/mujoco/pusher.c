@@ -86,45 +86,26 @@ static void pusher_judge(const MujocoInstance *m, double velocity, double ctrl_s
                       place[0] * o->reward_near_weight;
 }
 
+/* The parts that both versions share. Their models differ. */
+#define PUSHER_TASK                                                                                   \
+        .name = "Pusher", .frame_skip = 5, .horizon_steps = 100, .solved_return = 0,                  \
+        .seen = MUJOCO_SEEN_ABOVE, .seen_fixed = true, .seen_width = 2.7, .velocity_limit = INFINITY, \
+        MUJOCO_V5_OPTIONS(pusher_options), .observe = pusher_observe, .n_observation = 23,            \
+        .reset = pusher_reset, .place = pusher_place, .judge = pusher_judge
+
 static const MujocoTask pusher_v4_task = {
-        .name = "Pusher",
+        PUSHER_TASK,
         .xml = pusher_xml,
         .xml_end = pusher_xml_end,
         .model = &pusher_model,
-        .frame_skip = 5,
-        .horizon_steps = 100,
-        .solved_return = 0,
-        .seen = MUJOCO_SEEN_ABOVE,
-        .seen_fixed = true,
-        .seen_width = 2.7,
-        .velocity_limit = INFINITY,
-        MUJOCO_V5_OPTIONS(pusher_options),
-        .observe = pusher_observe,
-        .n_observation = 23,
-        .reset = pusher_reset,
-        .place = pusher_place,
-        .judge = pusher_judge,
 };
 
 /* The object is a thousand times as heavy as in v4, since newer engines make the lighter one fly. */
 static const MujocoTask pusher_v5_task = {
-        .name = "Pusher",
+        PUSHER_TASK,
         .xml = pusher_v5_xml,
         .xml_end = pusher_v5_xml_end,
         .model = &pusher_v5_model,
-        .frame_skip = 5,
-        .horizon_steps = 100,
-        .solved_return = 0,
-        .seen = MUJOCO_SEEN_ABOVE,
-        .seen_fixed = true,
-        .seen_width = 2.7,
-        .velocity_limit = INFINITY,
-        MUJOCO_V5_OPTIONS(pusher_options),
-        .observe = pusher_observe,
-        .n_observation = 23,
-        .reset = pusher_reset,
-        .place = pusher_place,
-        .judge = pusher_judge,
 };
 
 MUJOCO_ENV(pusher, 4, pusher_v4_task);
