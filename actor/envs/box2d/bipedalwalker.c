@@ -6,10 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "actor/envs/box2d/episode.h"
+#include "actor/envs/box2d/engine.h"
 #include "actor/envs/box2d/ground.h"
 #include "actor/envs/box2d/tasks.h"
-#include "actor/envs/box2d/world.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
 #include "lib/space.h"
@@ -47,27 +46,25 @@ typedef struct WalkerDrawn { /* numbers that are drawn at the reset */
 } WalkerDrawn;
 
 typedef struct Walker {
-        World *world;
-        const EpisodeKind *kind;
+        Box2dInstance box;
         double shaping;
-        double observation[N_OBSERVATION];
         Ground ground;
         Episode episode; /* the last member: room for its steps follows */
 } Walker;
 
-static const EpisodeKind walker_kind, hardcore_kind;
+static const Box2dTask walker_task, hardcore_task;
 
 static bool is_hardcore(const Walker *w) {
-        return w->kind == &hardcore_kind;
+        return w->box.task == &hardcore_task;
 }
 
 static int walker_init(void *instance, const ActordOption *options, uint32_t n_options) {
-        ((Walker *) instance)->kind = &walker_kind;
+        ((Walker *) instance)->box.task = &walker_task;
         return env_options_parse(NULL, 0, options, n_options, instance);
 }
 
 static int hardcore_init(void *instance, const ActordOption *options, uint32_t n_options) {
-        ((Walker *) instance)->kind = &hardcore_kind;
+        ((Walker *) instance)->box.task = &hardcore_task;
         return env_options_parse(NULL, 0, options, n_options, instance);
 }
 
@@ -96,11 +93,11 @@ static int spec_of(const EpisodeKind *kind, const char *name, const ActordOption
 }
 
 static int walker_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
-        return spec_of(&walker_kind, "BipedalWalker-v3", options, n_options, ret);
+        return spec_of(&walker_task.kind, "BipedalWalker-v3", options, n_options, ret);
 }
 
 static int hardcore_spec(const ActordOption *options, uint32_t n_options, ActordEnvSpec *ret) {
-        return spec_of(&hardcore_kind, "BipedalWalkerHardcore-v3", options, n_options, ret);
+        return spec_of(&hardcore_task.kind, "BipedalWalkerHardcore-v3", options, n_options, ret);
 }
 
 static void build_box(World *world, double x, double y, double angle, double width, double height) {
@@ -158,25 +155,27 @@ static void build_walker(World *world) {
 }
 
 static void observe(Walker *w, const WorldMotion *at) {
-        double *o = w->observation;
+        double *o = w->box.observation;
 
         *o++ = at->angle;
         *o++ = 2.0 * at->velocity_angle / FRAMES;
         *o++ = 0.3 * at->velocity_x * WIDTH / FRAMES;
         *o++ = 0.3 * at->velocity_y * HEIGHT / FRAMES;
         for (uint32_t hip = 0; hip < N_JOINTS; hip += 2) {
-                *o++ = world_joint_angle(w->world, hip);
-                *o++ = world_joint_speed(w->world, hip) / SPEED_HIP;
-                *o++ = world_joint_angle(w->world, hip + 1) + 1.0;
-                *o++ = world_joint_speed(w->world, hip + 1) / SPEED_KNEE;
-                *o++ = world_motion(w->world, SHIN_LEFT + hip).touches;
+                *o++ = world_joint_angle(w->box.world, hip);
+                *o++ = world_joint_speed(w->box.world, hip) / SPEED_HIP;
+                *o++ = world_joint_angle(w->box.world, hip + 1) + 1.0;
+                *o++ = world_joint_speed(w->box.world, hip + 1) / SPEED_KNEE;
+                *o++ = world_motion(w->box.world, SHIN_LEFT + hip).touches;
         }
         for (int i = 0; i < N_RAYS; i++)
-                *o++ = world_sight(w->world, at->x, at->y, at->x + sin(1.5 * i / 10.0) * SIGHT,
+                *o++ = world_sight(w->box.world, at->x, at->y, at->x + sin(1.5 * i / 10.0) * SIGHT,
                                 at->y - cos(1.5 * i / 10.0) * SIGHT);
 }
 
-static ActordStep advance(Walker *w, const WalkerStep *step) {
+static ActordStep walker_advance(void *instance, const void *made) {
+        Walker *w = instance;
+        const WalkerStep *step = made;
         double before = w->shaping;
         ActordStep result = {};
         WorldMotion at;
@@ -184,14 +183,14 @@ static ActordStep advance(Walker *w, const WalkerStep *step) {
         for (uint32_t i = 0; i < N_JOINTS; i++) {
                 double a = (double) step->action[i];
 
-                world_motor(w->world, i, (i % 2 == 0 ? SPEED_HIP : SPEED_KNEE) * ((a > 0) - (a < 0)),
+                world_motor(w->box.world, i, (i % 2 == 0 ? SPEED_HIP : SPEED_KNEE) * ((a > 0) - (a < 0)),
                                 TORQUE_MAX * fabs(a));
         }
-        world_step(w->world, 1.0 / FRAMES, ITERATIONS_SPEED, ITERATIONS_PLACE);
+        world_step(w->box.world, 1.0 / FRAMES, ITERATIONS_SPEED, ITERATIONS_PLACE);
 
-        at = world_motion(w->world, HULL);
+        at = world_motion(w->box.world, HULL);
         observe(w, &at);
-        w->shaping = 130 * at.x / SCALE - 5.0 * fabs(w->observation[0]);
+        w->shaping = 130 * at.x / SCALE - 5.0 * fabs(w->box.observation[0]);
 
         result.reward = w->shaping - before;
         for (uint32_t i = 0; i < N_JOINTS; i++)
@@ -205,58 +204,36 @@ static ActordStep advance(Walker *w, const WalkerStep *step) {
         return result;
 }
 
-static int walker_rebuild(void *task) {
+static int walker_rebuild(void *instance) {
         static const WalkerStep slack;
-        Walker *w = task;
+        Walker *w = instance;
         const WalkerDrawn *drawn = (const WalkerDrawn *) w->episode.drawn;
 
-        world_free(w->world);
-        w->world = world_new(-10.0);
-        if (!w->world)
+        world_free(w->box.world);
+        w->box.world = world_new(-10.0);
+        if (!w->box.world)
                 return -ENOMEM;
 
         ground_make(drawn->slope, is_hardcore(w) ? drawn->obstacle : NULL, &w->ground);
-        ground_build(w->world, &w->ground);
-        build_walker(w->world);
-        world_force(w->world, HULL, drawn->force, 0);
+        ground_build(w->box.world, &w->ground);
+        build_walker(w->box.world);
+        world_force(w->box.world, HULL, drawn->force, 0);
 
         /* The first observation is the one after a step with slack joints. */
-        (void) advance(w, &slack);
+        (void) walker_advance(w, &slack);
         return 0;
 }
 
-static void walker_advance(void *task, const void *step) {
-        (void) advance(task, step);
-}
-
-static void write_observation(const Walker *w, void *ret_observation) {
-        float observation[N_OBSERVATION];
-
-        for (int i = 0; i < N_OBSERVATION; i++)
-                observation[i] = (float) w->observation[i];
-        memcpy(ret_observation, observation, sizeof(observation));
-}
-
-static int walker_reset(void *instance, ActordRandom *random, void *ret_observation) {
+static void walker_begin(void *instance, ActordRandom *random) {
         Walker *w = instance;
         WalkerDrawn *drawn = (WalkerDrawn *) w->episode.drawn;
-        int r;
 
-        episode_begin(w->kind, &w->episode);
         ground_draw(random, drawn->slope, is_hardcore(w) ? drawn->obstacle : NULL);
         drawn->force = actord_random_uniform(random, -FORCE_MAX, FORCE_MAX);
-
-        r = walker_rebuild(w);
-        if (r < 0)
-                return r;
-        write_observation(w, ret_observation);
-        return 0;
 }
 
-static int walker_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
-                ActordStep *ret) {
-        Walker *w = instance;
-        WalkerStep step, *kept;
+static int walker_take(const void *instance, const void *action, ActordRandom *random, void *ret_step) {
+        WalkerStep step;
 
         memcpy(step.action, action, sizeof(step.action));
         for (int i = 0; i < N_JOINTS; i++) {
@@ -264,27 +241,8 @@ static int walker_step(void *instance, const void *action, ActordRandom *random,
                         return -EINVAL;
                 step.action[i] = fminf(fmaxf(step.action[i], -1), 1);
         }
-        kept = episode_add(w->kind, &w->episode);
-        if (!kept)
-                return -EPROTO;
-
-        *kept = step;
-        *ret = advance(w, &step);
-        write_observation(w, ret_observation);
+        *(WalkerStep *) ret_step = step;
         return 0;
-}
-
-static int walker_snapshot(const void *instance, void *ret_snapshot) {
-        const Walker *w = instance;
-
-        episode_save(w->kind, &w->episode, ret_snapshot);
-        return 0;
-}
-
-static int walker_restore(void *instance, const void *snapshot) {
-        Walker *w = instance;
-
-        return episode_restore(w->kind, &w->episode, w->world, snapshot, w);
 }
 
 static bool drawn_valid(const WalkerDrawn *drawn, const double *obstacle) {
@@ -308,57 +266,44 @@ static bool walker_step_valid(const void *step) {
         return true;
 }
 
-static const EpisodeKind walker_kind = {
-        .n_drawn = offsetof(WalkerDrawn, obstacle) / sizeof(double),
-        .horizon_steps = HORIZON,
-        .step_bytes = sizeof(WalkerStep),
-        .rebuild = walker_rebuild,
-        .advance = walker_advance,
-        .drawn_valid = walker_drawn_valid,
-        .step_valid = walker_step_valid,
+/* Only Hardcore has the last part. */
+static const ActordStatePart parts[] = { { "slope", N_GROUND, 0 }, { "force", 1, 0 },
+        { "obstacle", N_GROUND, 0 } };
+enum { N_PARTS_HARDCORE = sizeof(parts) / sizeof(parts[0]), N_PARTS = N_PARTS_HARDCORE - 1 };
+
+/* The parts that both tasks share. */
+#define WALKER_KIND                                                                             \
+        .step_bytes = sizeof(WalkerStep), .rebuild = walker_rebuild, .advance = walker_advance, \
+        .step_valid = walker_step_valid
+#define WALKER_TASK                                                                              \
+        .episode_at = offsetof(Walker, episode), .n_observation = N_OBSERVATION, .parts = parts, \
+        .begin = walker_begin, .take = walker_take
+
+static const Box2dTask walker_task = {
+        WALKER_TASK,
+        .n_parts = N_PARTS,
+        .kind = {
+                WALKER_KIND,
+                .n_drawn = offsetof(WalkerDrawn, obstacle) / sizeof(double),
+                .horizon_steps = HORIZON,
+                .drawn_valid = walker_drawn_valid,
+        },
 };
 
-static const EpisodeKind hardcore_kind = {
-        .n_drawn = sizeof(WalkerDrawn) / sizeof(double),
-        .horizon_steps = HORIZON_HARDCORE,
-        .step_bytes = sizeof(WalkerStep),
-        .rebuild = walker_rebuild,
-        .advance = walker_advance,
-        .drawn_valid = hardcore_drawn_valid,
-        .step_valid = walker_step_valid,
+static const Box2dTask hardcore_task = {
+        WALKER_TASK,
+        .n_parts = N_PARTS_HARDCORE,
+        .kind = {
+                WALKER_KIND,
+                .n_drawn = sizeof(WalkerDrawn) / sizeof(double),
+                .horizon_steps = HORIZON_HARDCORE,
+                .drawn_valid = hardcore_drawn_valid,
+        },
 };
-
-/* The state consists of the numbers that the episode's reset drew. */
-static int walker_state_parts(const void *instance, ActordStatePart *ret) {
-        static const ActordStatePart parts[] = { { "slope", N_GROUND, 0 }, { "force", 1, 0 },
-                { "obstacle", N_GROUND, 0 } };
-        int n = is_hardcore(instance) ? 3 : 2;
-
-        memcpy(ret, parts, (size_t) n * sizeof(parts[0]));
-        return n;
-}
-
-static int walker_get_state(const void *instance, double *ret) {
-        const Walker *w = instance;
-
-        memcpy(ret, w->episode.drawn, w->kind->n_drawn * sizeof(double));
-        return 0;
-}
-
-static int walker_set_state(void *instance, const double *state, void *ret_observation) {
-        Walker *w = instance;
-        int r;
-
-        r = episode_restart(w->kind, &w->episode, state, w);
-        if (r < 0)
-                return r;
-        write_observation(w, ret_observation);
-        return 0;
-}
 
 static void draw_body(const Walker *w, Picture *p, uint32_t body, uint32_t colour) {
         double outline[WORLD_VERTICES_MAX][2];
-        uint32_t n = world_outline(w->world, body, outline);
+        uint32_t n = world_outline(w->box.world, body, outline);
 
         picture_polygon(p, (const double(*)[2]) outline, n, 0.06, COLOUR_INK);
         picture_polygon(p, (const double(*)[2]) outline, n, 0.02, colour);
@@ -373,7 +318,7 @@ static int walker_draw(const void *instance, ActordView *ret_view, ActordShape *
 
         if (!w->episode.begun)
                 return -EPROTO;
-        left = world_motion(w->world, HULL).x - WIDTH / 3;
+        left = world_motion(w->box.world, HULL).x - WIDTH / 3;
         right = left + WIDTH;
         p = picture_begin(ret_view, ret_shapes, left, 0.5, right, 0.5 + HEIGHT, 1 / FRAMES, COLOUR_SKY);
         for (int i = 1; i < N_GROUND; i++)
@@ -397,20 +342,5 @@ static int walker_draw(const void *instance, ActordView *ret_view, ActordShape *
         return 0;
 }
 
-static void walker_close(void *instance) {
-        Walker *w = instance;
-
-        w->world = world_free(w->world);
-}
-
-#define WALKER_ENV(spec_function, init_function)                                                 \
-        {                                                                                        \
-                .abi = ACTORD_ENV_ABI, .struct_bytes = sizeof(ActordEnv), .spec = spec_function, \
-                .init = init_function, .reset = walker_reset, .step = walker_step,               \
-                .snapshot = walker_snapshot, .restore = walker_restore, .close = walker_close,   \
-                .state_parts = walker_state_parts, .get_state = walker_get_state,                \
-                .set_state = walker_set_state, .draw = walker_draw,                              \
-        }
-
-const ActordEnv bipedalwalker_env = WALKER_ENV(walker_spec, walker_init);
-const ActordEnv bipedalwalker_hardcore_env = WALKER_ENV(hardcore_spec, hardcore_init);
+const ActordEnv bipedalwalker_env = BOX2D_ENV(walker_spec, walker_init, walker_draw);
+const ActordEnv bipedalwalker_hardcore_env = BOX2D_ENV(hardcore_spec, hardcore_init, walker_draw);

@@ -23,10 +23,10 @@ void episode_begin(const EpisodeKind *kind, Episode *e) {
         e->begun = 1;
 }
 
-void *episode_add(const EpisodeKind *kind, Episode *e) {
+void *episode_room(const EpisodeKind *kind, Episode *e) {
         if (!e->begun || e->n_steps >= kind->horizon_steps)
                 return NULL;
-        return (uint8_t *) e + steps_at(kind) + e->n_steps++ * kind->step_bytes;
+        return (uint8_t *) e + steps_at(kind) + e->n_steps * kind->step_bytes;
 }
 
 const void *episode_newest(const EpisodeKind *kind, const Episode *e) {
@@ -74,7 +74,7 @@ static int replay(const EpisodeKind *kind, Episode *e, void *task) {
         if (r < 0)
                 return r;
         for (uint32_t i = 0; i < n_steps; i++)
-                kind->advance(task, step_of(kind, e, i));
+                (void) kind->advance(task, step_of(kind, e, i));
         return 0;
 }
 

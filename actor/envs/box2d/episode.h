@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "include/actord/env.h"
+
 /* The snapshot: this head, then the doubles that the reset drew, then a place for each step. Steps that were
  * not made are zero. */
 typedef struct Episode {
@@ -24,7 +26,7 @@ typedef struct EpisodeKind {
 
         /* Builds the world from the drawn numbers, up to the first observation. 0, -ENOMEM. */
         int (*rebuild)(void *task);
-        void (*advance)(void *task, const void *step);
+        ActordStep (*advance)(void *task, const void *step);
 
         /* Checks drawn numbers: a snapshot may be forged, and must not lead to a number that is not
          * finite. */
@@ -38,8 +40,9 @@ size_t episode_bytes(const EpisodeKind *kind);
 /* Drops the last episode; the caller then draws the numbers of the new one. */
 void episode_begin(const EpisodeKind *kind, Episode *e);
 
-/* The place for a new step. NULL: no episode was begun, or all steps were made. */
-void *episode_add(const EpisodeKind *kind, Episode *e);
+/* The place for the next step, which counts when n_steps has grown. NULL: no episode was begun, or all steps
+ * were made. */
+void *episode_room(const EpisodeKind *kind, Episode *e);
 /* The newest step; NULL: there is none. */
 const void *episode_newest(const EpisodeKind *kind, const Episode *e);
 

@@ -6,9 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "actor/envs/box2d/episode.h"
+#include "actor/envs/box2d/engine.h"
 #include "actor/envs/box2d/tasks.h"
-#include "actor/envs/box2d/world.h"
 #include "actor/envs/option.h"
 #include "actor/envs/picture.h"
 #include "include/environment-options.h"
@@ -52,12 +51,11 @@ typedef struct LanderDrawn { /* numbers drawn at the reset, in Gymnasium's order
 enum { N_DRAWN = sizeof(LanderDrawn) / sizeof(double) };
 
 typedef struct Lander {
-        World *world;
+        Box2dInstance box;
         double gravity, wind_power, turbulence_power;
         bool continuous, enable_wind;
 
         double shaping, n_gusts;
-        double observation[N_OBSERVATION];
         Episode episode; /* the last member: room for its steps follows */
 } Lander;
 
@@ -65,7 +63,7 @@ static const LanderDrawn *drawn_of(const Lander *l) {
         return (const LanderDrawn *) l->episode.drawn;
 }
 
-static const EpisodeKind lander_kind;
+static const Box2dTask lander_task;
 
 #define ENV_INSTANCE Lander
 static const EnvOption lander_options[] = { LUNARLANDER_OPTIONS(ENV_OPTION) };
@@ -73,6 +71,7 @@ static const EnvOption lander_options[] = { LUNARLANDER_OPTIONS(ENV_OPTION) };
 static int lander_init(void *instance, const ActordOption *options, uint32_t n_options) {
         Lander *l = instance;
 
+        l->box.task = &lander_task;
         return env_options_parse(ENV_OPTIONS(lander_options), options, n_options, l);
 }
 
@@ -101,8 +100,8 @@ static int lander_spec(const ActordOption *options, uint32_t n_options, ActordEn
                 .reward_low = -INFINITY,
                 .reward_high = INFINITY,
                 .solved_return = 200.0,
-                .instance_bytes = sizeof(Lander) + episode_bytes(&lander_kind),
-                .snapshot_bytes = episode_bytes(&lander_kind),
+                .instance_bytes = sizeof(Lander) + episode_bytes(&lander_task.kind),
+                .snapshot_bytes = episode_bytes(&lander_task.kind),
         };
         return 0;
 }
@@ -190,11 +189,11 @@ static double gust(double index) {
 }
 
 static void blow(Lander *l) {
-        if (!l->enable_wind || world_motion(l->world, LEGS).touches ||
-                        world_motion(l->world, LEGS + 1).touches)
+        if (!l->enable_wind || world_motion(l->box.world, LEGS).touches ||
+                        world_motion(l->box.world, LEGS + 1).touches)
                 return;
-        world_force(l->world, LANDER, gust(drawn_of(l)->wind + l->n_gusts) * l->wind_power, 0);
-        world_torque(l->world, LANDER, gust(drawn_of(l)->torque + l->n_gusts) * l->turbulence_power);
+        world_force(l->box.world, LANDER, gust(drawn_of(l)->wind + l->n_gusts) * l->wind_power, 0);
+        world_torque(l->box.world, LANDER, gust(drawn_of(l)->torque + l->n_gusts) * l->turbulence_power);
         l->n_gusts++;
 }
 
@@ -211,7 +210,7 @@ static Thrust thrust_asked(const LanderStep *step) {
 }
 
 static void fire(Lander *l, const LanderStep *step, Thrust thrust) {
-        WorldMotion at = world_motion(l->world, LANDER);
+        WorldMotion at = world_motion(l->box.world, LANDER);
         double tip[2] = { sin(at.angle), cos(at.angle) }, side[2] = { -tip[1], tip[0] };
         double d0 = step->dispersion[0] / SCALE, d1 = step->dispersion[1] / SCALE;
 
@@ -219,21 +218,21 @@ static void fire(Lander *l, const LanderStep *step, Thrust thrust) {
                 double x = tip[0] * (MAIN_BELOW + 2 * d0) + side[0] * d1;
                 double y = -tip[1] * (MAIN_BELOW + 2 * d0) - side[1] * d1;
 
-                world_impulse(l->world, LANDER, -x * MAIN_POWER * thrust.main, -y * MAIN_POWER * thrust.main,
-                                at.x + x, at.y + y);
+                world_impulse(l->box.world, LANDER, -x * MAIN_POWER * thrust.main,
+                                -y * MAIN_POWER * thrust.main, at.x + x, at.y + y);
         }
         if (thrust.side != 0) {
                 double power = fabs(thrust.side), away = 3 * d1 + copysign(SIDE_AWAY, thrust.side);
                 double x = tip[0] * d0 + side[0] * away, y = -tip[1] * d0 - side[1] * away;
 
-                world_impulse(l->world, LANDER, -x * SIDE_POWER * power, -y * SIDE_POWER * power,
+                world_impulse(l->box.world, LANDER, -x * SIDE_POWER * power, -y * SIDE_POWER * power,
                                 at.x + x - tip[0] * SIDE_ABOVE_X, at.y + y + tip[1] * SIDE_ABOVE);
         }
 }
 
 static void observe(Lander *l) {
-        WorldMotion at = world_motion(l->world, LANDER);
-        double *o = l->observation;
+        WorldMotion at = world_motion(l->box.world, LANDER);
+        double *o = l->box.observation;
 
         o[0] = (at.x - WIDTH / 2) / (WIDTH / 2);
         o[1] = (at.y - (PAD_HEIGHT + LEG_DOWN)) / (HEIGHT / 2);
@@ -241,8 +240,8 @@ static void observe(Lander *l) {
         o[3] = at.velocity_y * (HEIGHT / 2) / FRAMES;
         o[4] = at.angle;
         o[5] = 20.0 * at.velocity_angle / FRAMES;
-        o[6] = world_motion(l->world, LEGS).touches;
-        o[7] = world_motion(l->world, LEGS + 1).touches;
+        o[6] = world_motion(l->box.world, LEGS).touches;
+        o[7] = world_motion(l->box.world, LEGS + 1).touches;
 }
 
 static double shaping(const double o[N_OBSERVATION]) {
@@ -250,76 +249,56 @@ static double shaping(const double o[N_OBSERVATION]) {
                100 * fabs(o[4]) + 10 * o[6] + 10 * o[7];
 }
 
-static ActordStep advance(Lander *l, const LanderStep *step) {
+static ActordStep lander_advance(void *instance, const void *made) {
+        Lander *l = instance;
+        const LanderStep *step = made;
         Thrust thrust = thrust_asked(step);
         ActordStep result = {};
         double before = l->shaping;
 
         blow(l);
         fire(l, step, thrust);
-        world_step(l->world, 1.0 / FRAMES, ITERATIONS_SPEED, ITERATIONS_PLACE);
+        world_step(l->box.world, 1.0 / FRAMES, ITERATIONS_SPEED, ITERATIONS_PLACE);
         observe(l);
-        l->shaping = shaping(l->observation);
+        l->shaping = shaping(l->box.observation);
 
         result.reward = l->shaping - before - thrust.main * MAIN_FUEL - fabs(thrust.side) * SIDE_FUEL;
-        if (world_motion(l->world, LANDER).touched || fabs(l->observation[0]) >= 1.0) {
+        if (world_motion(l->box.world, LANDER).touched || fabs(l->box.observation[0]) >= 1.0) {
                 result.terminated = true;
                 result.reward = -100;
         }
-        if (!world_motion(l->world, LANDER).awake) {
+        if (!world_motion(l->box.world, LANDER).awake) {
                 result.terminated = true;
                 result.reward = 100;
         }
         return result;
 }
 
-static int lander_rebuild(void *task) {
-        Lander *l = task;
+static int lander_rebuild(void *instance) {
+        Lander *l = instance;
         const LanderDrawn *drawn = drawn_of(l);
         LanderStep off = {};
 
-        world_free(l->world);
-        l->world = world_new(l->gravity);
-        if (!l->world)
+        world_free(l->box.world);
+        l->box.world = world_new(l->gravity);
+        if (!l->box.world)
                 return -ENOMEM;
 
         l->n_gusts = 0;
-        build_ground(l->world, drawn->height);
-        build_lander(l->world);
-        world_force(l->world, LANDER, drawn->force[0], drawn->force[1]);
+        build_ground(l->box.world, drawn->height);
+        build_lander(l->box.world);
+        world_force(l->box.world, LANDER, drawn->force[0], drawn->force[1]);
 
         /* The first observation is the one after a step with the engines off. */
         memcpy(off.dispersion, drawn->dispersion, sizeof(off.dispersion));
-        (void) advance(l, &off);
+        (void) lander_advance(l, &off);
         return 0;
 }
 
-static void lander_advance(void *task, const void *step) {
-        (void) advance(task, step);
-}
-
-static void write_observation(const Lander *l, void *ret_observation) {
-        float observation[N_OBSERVATION];
-
-        for (int i = 0; i < N_OBSERVATION; i++)
-                observation[i] = (float) l->observation[i];
-        memcpy(ret_observation, observation, sizeof(observation));
-}
-
-static LanderStep draw_step(float main, float side, ActordRandom *random) {
-        LanderStep step = { .main = main, .side = side };
-
-        for (int i = 0; i < 2; i++)
-                step.dispersion[i] = actord_random_uniform(random, -1.0, 1.0);
-        return step;
-}
-
-static int lander_reset(void *instance, ActordRandom *random, void *ret_observation) {
+static void lander_begin(void *instance, ActordRandom *random) {
         Lander *l = instance;
         LanderDrawn *drawn = (LanderDrawn *) l->episode.drawn;
-        int r;
 
-        episode_begin(&lander_kind, &l->episode);
         for (int i = 0; i <= N_CHUNKS; i++)
                 drawn->height[i] = actord_random_uniform(random, 0, HEIGHT / 2);
         for (int i = 0; i < 2; i++)
@@ -330,12 +309,6 @@ static int lander_reset(void *instance, ActordRandom *random, void *ret_observat
         }
         for (int i = 0; i < 2; i++)
                 drawn->dispersion[i] = actord_random_uniform(random, -1.0, 1.0);
-
-        r = lander_rebuild(l);
-        if (r < 0)
-                return r;
-        write_observation(l, ret_observation);
-        return 0;
 }
 
 static int lander_action(const Lander *l, const void *action, float ret[2]) {
@@ -359,37 +332,19 @@ static int lander_action(const Lander *l, const void *action, float ret[2]) {
         return 0;
 }
 
-static int lander_step(void *instance, const void *action, ActordRandom *random, void *ret_observation,
-                ActordStep *ret) {
-        Lander *l = instance;
-        LanderStep *step;
+static int lander_take(const void *instance, const void *action, ActordRandom *random, void *ret_step) {
+        LanderStep *step = ret_step;
         float asked[2];
         int r;
 
-        r = lander_action(l, action, asked);
+        r = lander_action(instance, action, asked);
         if (r < 0)
                 return r;
-        step = episode_add(&lander_kind, &l->episode);
-        if (!step)
-                return -EPROTO;
-
-        *step = draw_step(asked[0], asked[1], random);
-        *ret = advance(l, step);
-        write_observation(l, ret_observation);
+        step->main = asked[0];
+        step->side = asked[1];
+        for (int i = 0; i < 2; i++)
+                step->dispersion[i] = actord_random_uniform(random, -1.0, 1.0);
         return 0;
-}
-
-static int lander_snapshot(const void *instance, void *ret_snapshot) {
-        const Lander *l = instance;
-
-        episode_save(&lander_kind, &l->episode, ret_snapshot);
-        return 0;
-}
-
-static int lander_restore(void *instance, const void *snapshot) {
-        Lander *l = instance;
-
-        return episode_restore(&lander_kind, &l->episode, l->world, snapshot, l);
 }
 
 static bool lander_drawn_valid(const double *numbers) {
@@ -411,40 +366,26 @@ static bool lander_step_valid(const void *step) {
                fabs(s->dispersion[1]) <= 1;
 }
 
-static const EpisodeKind lander_kind = {
-        .n_drawn = N_DRAWN,
-        .horizon_steps = HORIZON,
-        .step_bytes = sizeof(LanderStep),
-        .rebuild = lander_rebuild,
-        .advance = lander_advance,
-        .drawn_valid = lander_drawn_valid,
-        .step_valid = lander_step_valid,
+static const ActordStatePart lander_parts[] = { { "height", N_CHUNKS + 1, 0 }, { "force", 2, 0 },
+        { "wind", 2, 0 }, { "dispersion", 2, 0 } };
+
+static const Box2dTask lander_task = {
+        .kind = {
+                .n_drawn = N_DRAWN,
+                .horizon_steps = HORIZON,
+                .step_bytes = sizeof(LanderStep),
+                .rebuild = lander_rebuild,
+                .advance = lander_advance,
+                .drawn_valid = lander_drawn_valid,
+                .step_valid = lander_step_valid,
+        },
+        .episode_at = offsetof(Lander, episode),
+        .n_observation = N_OBSERVATION,
+        .parts = lander_parts,
+        .n_parts = sizeof(lander_parts) / sizeof(lander_parts[0]),
+        .begin = lander_begin,
+        .take = lander_take,
 };
-
-/* The state consists of the numbers that the episode's reset drew. */
-static int lander_state_parts(const void *instance, ActordStatePart *ret) {
-        static const ActordStatePart parts[] = { { "height", N_CHUNKS + 1, 0 }, { "force", 2, 0 },
-                { "wind", 2, 0 }, { "dispersion", 2, 0 } };
-
-        memcpy(ret, parts, sizeof(parts));
-        return sizeof(parts) / sizeof(parts[0]);
-}
-
-static int lander_get_state(const void *instance, double *ret) {
-        memcpy(ret, ((const Lander *) instance)->episode.drawn, sizeof(LanderDrawn));
-        return 0;
-}
-
-static int lander_set_state(void *instance, const double *state, void *ret_observation) {
-        Lander *l = instance;
-        int r;
-
-        r = episode_restart(&lander_kind, &l->episode, state, l);
-        if (r < 0)
-                return r;
-        write_observation(l, ret_observation);
-        return 0;
-}
 
 /* Draws a flame. Its length shows how strongly the engine fired in the last step. */
 static void draw_flame(Picture *p, const WorldMotion *at, double x, double y, double dx, double dy) {
@@ -461,7 +402,7 @@ static void draw_flame(Picture *p, const WorldMotion *at, double x, double y, do
 
 static int lander_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Lander *l = instance;
-        const LanderStep *newest = episode_newest(&lander_kind, &l->episode);
+        const LanderStep *newest = episode_newest(&lander_task.kind, &l->episode);
         double ground[N_CHUNKS][2], outline[WORLD_VERTICES_MAX][2];
         WorldMotion at;
         Thrust thrust;
@@ -470,7 +411,7 @@ static int lander_draw(const void *instance, ActordView *ret_view, ActordShape *
 
         if (!l->episode.begun)
                 return -EPROTO;
-        at = world_motion(l->world, LANDER);
+        at = world_motion(l->box.world, LANDER);
         thrust = newest ? thrust_asked(newest) : (Thrust){};
         p = picture_begin(ret_view, ret_shapes, 0, 0, WIDTH, HEIGHT, 1 / FRAMES, COLOUR_INK);
         ground_points(drawn_of(l)->height, ground);
@@ -494,28 +435,13 @@ static int lander_draw(const void *instance, ActordView *ret_view, ActordShape *
         if (thrust.side != 0)
                 draw_flame(&p, &at, -copysign(SIDE_AWAY, thrust.side), 0.45, -0.8 * thrust.side, 0);
         for (uint32_t body = LEGS; body <= LEGS + 1; body++) {
-                n = world_outline(l->world, body, outline);
+                n = world_outline(l->box.world, body, outline);
                 picture_polygon(&p, (const double(*)[2]) outline, n, 0.02, COLOUR_GREY);
         }
-        n = world_outline(l->world, LANDER, outline);
+        n = world_outline(l->box.world, LANDER, outline);
         picture_polygon(&p, (const double(*)[2]) outline, n, 0.02, COLOUR_PURPLE);
         return 0;
 }
 
-static void lander_close(void *instance) {
-        Lander *l = instance;
-
-        l->world = world_free(l->world);
-}
-
-#define LANDER_ENV(spec_function, init_function)                                                 \
-        {                                                                                        \
-                .abi = ACTORD_ENV_ABI, .struct_bytes = sizeof(ActordEnv), .spec = spec_function, \
-                .init = init_function, .reset = lander_reset, .step = lander_step,               \
-                .snapshot = lander_snapshot, .restore = lander_restore, .close = lander_close,   \
-                .state_parts = lander_state_parts, .get_state = lander_get_state,                \
-                .set_state = lander_set_state, .draw = lander_draw,                              \
-        }
-
-const ActordEnv lunarlander_env = LANDER_ENV(lander_spec, lander_init);
-const ActordEnv lunarlander_continuous_env = LANDER_ENV(continuous_spec, continuous_init);
+const ActordEnv lunarlander_env = BOX2D_ENV(lander_spec, lander_init, lander_draw);
+const ActordEnv lunarlander_continuous_env = BOX2D_ENV(continuous_spec, continuous_init, lander_draw);
