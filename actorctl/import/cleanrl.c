@@ -8,8 +8,9 @@
 #include <glib.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "actorctl/import/draft.h"
 
 #define ARGUMENTS_MAX 200u
 
@@ -71,39 +72,15 @@ static const struct {
         { TD3, "policy_frequency", "Learner", "PolicyDelay" },
 };
 
-#define N_SECTIONS 3
-static const char *const sections[N_SECTIONS] = { "Job", "Actor", "Learner" };
+static const DraftSource source = { .program = "CleanRL", .between = " = ", .between_listed = " = " };
 
 typedef struct Script {
-        const char *file;
-        size_t row;            /* the row of `scripts` */
-        GHashTable *arguments; /* name -> the literal's text */
-        GHashTable *told;      /* names that became settings */
-        GString *parts[N_SECTIONS];
-        char *reason;
+        size_t row; /* the row of `scripts` */
+        Draft draft;
 } Script;
 
-static void script_done(Script *script) {
-        g_hash_table_unref(script->arguments);
-        g_hash_table_unref(script->told);
-        for (size_t i = 0; i < N_SECTIONS; i++)
-                g_string_free(script->parts[i], TRUE);
-        g_free(script->reason);
-}
-
-__attribute__((format(printf, 2, 3))) static bool refuse(Script *script, const char *format, ...) {
-        g_autofree char *words = NULL;
-        va_list arguments;
-
-        va_start(arguments, format);
-        words = g_strdup_vprintf(format, arguments);
-        va_end(arguments);
-        script->reason = g_strdup_printf("%s: %s", script->file, words);
-        return false;
-}
-
 static const char *get(const Script *script, const char *name) {
-        return g_hash_table_lookup(script->arguments, name);
+        return draft_get(&script->draft, name);
 }
 
 /* The number of a Python literal: 1_000_000, 2.5e-4, 3. NaN: it is missing, or not a number. */
@@ -126,45 +103,16 @@ static bool is_true(const Script *script, const char *name) {
         return g_strcmp0(get(script, name), "True") == 0;
 }
 
-/* The text as one line of printable characters, for a comment. */
-static char *as_comment(const char *text) {
-        char *line = g_strdup(text);
-
-        for (char *c = line; *c; c++)
-                if ((unsigned char) *c < ' ' || (unsigned char) *c > '~')
-                        *c = '?';
-        return line;
-}
-
 /* Appends a setting to the job file. name: the argument of the script from which the value comes; NULL:
  * there is none. */
 static void put(Script *script, const char *section, const char *setting, const char *name,
                 const char *value) {
-        size_t i = 0;
-
-        while (strcmp(sections[i], section) != 0)
-                i++;
-        if (name) {
-                g_autofree char *text = as_comment(get(script, name));
-
-                g_string_append_printf(script->parts[i], "# CleanRL: %s = %s\n", name, text);
-                g_hash_table_add(script->told, g_strdup(name));
-        }
-        g_string_append_printf(script->parts[i], "%s=%s\n", setting, value);
+        draft_put(&script->draft, section, setting, name, value);
 }
 
 static void put_number(
                 Script *script, const char *section, const char *setting, const char *name, double value) {
-        char text[G_ASCII_DTOSTR_BUF_SIZE];
-
-        if (!isfinite(value))
-                /* the argument stays in the job file's comment about arguments that were not converted */
-                return;
-        if (value == floor(value) && fabs(value) < 1e15)
-                (void) g_snprintf(text, sizeof(text), "%.0f", value);
-        else
-                (void) g_ascii_formatd(text, sizeof(text), "%.10g", value);
-        put(script, section, setting, name, text);
+        draft_put_number(&script->draft, section, setting, name, value);
 }
 
 static void put_ppo(Script *script) {
@@ -200,7 +148,7 @@ static void put_dqn(Script *script) {
 
         /* with tau=1 the target becomes a copy of the network, as in actord */
         if (number(script, "tau") == 1)
-                g_hash_table_add(script->told, g_strdup("tau"));
+                draft_tell(&script->draft, "tau");
         /* CleanRL counts environment steps, and actord gradient steps */
         put_number(script, "Learner", "TargetInterval", "target_network_frequency",
                         every < 1 ? 1 : floor(every));
@@ -227,7 +175,7 @@ static void put_settings(Script *script) {
                 else
                         put_number(script, "Learner", "Temperature", "alpha", number(script, "alpha"));
         }
-        g_string_append(script->parts[N_SECTIONS - 1], scripts[script->row].fixed);
+        draft_put_lines(&script->draft, "Learner", scripts[script->row].fixed);
 }
 
 /* A line " name: type = literal", perhaps with a comment, in the body of a class. int(literal) counts as a
@@ -243,14 +191,15 @@ static bool read_line(Script *script, const GRegex *regex, const char *line) {
 
         if (!g_regex_match(regex, line, 0, &match))
                 return true;
-        if (g_hash_table_size(script->arguments) >= ARGUMENTS_MAX)
-                return refuse(script, "its class Args has more than %u arguments", ARGUMENTS_MAX);
+        if (g_hash_table_size(script->draft.values) >= ARGUMENTS_MAX)
+                return draft_refuse(
+                                &script->draft, "its class Args has more than %u arguments", ARGUMENTS_MAX);
         name = g_match_info_fetch(match, 1);
         for (int group = GROUP_FIRST; group <= GROUP_LAST && (!text || !*text); group++) {
                 g_free(text);
                 text = g_match_info_fetch(match, group);
         }
-        g_hash_table_insert(script->arguments, g_steal_pointer(&name),
+        g_hash_table_insert(script->draft.values, g_steal_pointer(&name),
                         text ? g_steal_pointer(&text) : g_strdup(""));
         return true;
 }
@@ -270,12 +219,13 @@ static bool read_arguments(Script *script, const char *text) {
                 else if (inside && !read_line(script, regex, *line))
                         return false;
         }
-        return found || refuse(script, "it has no class Args with default values; all scripts of "
-                                       "CleanRL 2 have one, and older scripts cannot be imported");
+        return found ||
+               draft_refuse(&script->draft, "it has no class Args with default values; all scripts of "
+                                            "CleanRL 2 have one, and older scripts cannot be imported");
 }
 
 static bool find_script(Script *script) {
-        g_autofree char *base = g_path_get_basename(script->file);
+        g_autofree char *base = g_path_get_basename(script->draft.file);
         g_autoptr(GString) known = g_string_new(NULL);
 
         for (script->row = 0; script->row < G_N_ELEMENTS(scripts); script->row++) {
@@ -283,7 +233,8 @@ static bool find_script(Script *script) {
                         return true;
                 g_string_append_printf(known, "%s%s", known->len > 0 ? ", " : "", scripts[script->row].file);
         }
-        return refuse(script, "this script cannot be imported; these can, by their names: %s", known->str);
+        return draft_refuse(&script->draft, "this script cannot be imported; these can, by their names: %s",
+                        known->str);
 }
 
 static bool check_arguments(Script *script) {
@@ -293,13 +244,13 @@ static bool check_arguments(Script *script) {
 
         for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
                 if (number(script, counts[i]) < 1)
-                        return refuse(script, "%s must be at least 1", counts[i]);
+                        return draft_refuse(&script->draft, "%s must be at least 1", counts[i]);
         if (scripts[script->row].kind & REPLAYS && !(number(script, "batch_size") >= 1))
-                return refuse(script, "batch_size must be at least 1");
+                return draft_refuse(&script->draft, "batch_size must be at least 1");
         if (!env || !*env)
-                return refuse(script, "its class Args has no env_id");
+                return draft_refuse(&script->draft, "its class Args has no env_id");
         if (strspn(env, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_./:") != strlen(env) || strlen(env) > 100)
-                return refuse(script, "env_id is not an environment's name");
+                return draft_refuse(&script->draft, "env_id is not an environment's name");
         return true;
 }
 
@@ -314,61 +265,34 @@ static bool concerns_training(const char *name) {
         return !g_strv_contains(others, name);
 }
 
-static int compare_names(const void *a, const void *b) {
-        return strcmp(*(char *const *) a, *(char *const *) b);
-}
-
-/* Lists the arguments that the job lacks, so that readers see that the job is not the whole script. */
-static void append_rest(const Script *script, GString *out) {
-        g_autofree char **names = (char **) g_hash_table_get_keys_as_array(script->arguments, NULL);
-        bool first = true;
-
-        qsort(names, g_hash_table_size(script->arguments), sizeof(*names), compare_names);
-        for (char **name = names; *name; name++) {
-                g_autofree char *text = as_comment(get(script, *name));
-
-                if (g_hash_table_contains(script->told, *name) || !concerns_training(*name) ||
-                                strcmp(text, "None") == 0 || strcmp(text, "0") == 0)
-                        continue;
-                g_string_append_printf(out, "%s#     %s = %s\n", first ? "#\n# Not carried over:\n" : "",
-                                *name, text);
-                first = false;
-        }
+static bool listed(const char *name, const char *text) {
+        return concerns_training(name) && strcmp(text, "None") != 0 && strcmp(text, "0") != 0;
 }
 
 static char *compose(const Script *script) {
-        g_autofree char *file = as_comment(script->file);
-        GString *out = g_string_new(NULL);
-
-        g_string_append_printf(out,
+        g_autofree char *file = draft_comment(script->draft.file);
+        g_autofree char *head = g_strdup_printf(
                         "# %s: the defaults of a script of CleanRL. Settings without an argument in the\n"
                         "# script, such as the network, are at the end.\n",
                         file);
-        append_rest(script, out);
-        for (size_t i = 0; i < N_SECTIONS; i++)
-                g_string_append_printf(out, "\n[%s]\n%s", sections[i], script->parts[i]->str);
-        return g_string_free(out, FALSE);
+
+        return draft_compose(&script->draft, head, listed);
 }
 
 char *cleanrl_to_job(const char *text, size_t n, const char *file, char **ret_reason) {
-        Script script = {
-                .file = file,
-                .arguments = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
-                .told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
-        };
+        Script script = {};
         char *job = NULL;
 
-        for (size_t i = 0; i < N_SECTIONS; i++)
-                script.parts[i] = g_string_new(NULL);
+        draft_init(&script.draft, &source, file);
         if (strlen(text) != n || !g_utf8_validate(text, (gssize) n, NULL))
-                (void) refuse(&script, "it is not UTF-8 text");
+                (void) draft_refuse(&script.draft, "it is not UTF-8 text");
         else if (find_script(&script) && read_arguments(&script, text) && check_arguments(&script)) {
                 put(&script, "Job", "Environment", "env_id", get(&script, "env_id"));
                 put(&script, "Job", "Algorithm", NULL, scripts[script.row].algorithm);
                 put_settings(&script);
                 job = compose(&script);
         }
-        *ret_reason = g_steal_pointer(&script.reason);
-        script_done(&script);
+        *ret_reason = g_steal_pointer(&script.draft.reason);
+        draft_done(&script.draft);
         return job;
 }

@@ -5,8 +5,6 @@
 
 #include <stddef.h>
 
-#define CLEANRL_BYTES_MAX (1u << 20)
-
 /* text: the script, n bytes; file: its name, from which the algorithm follows. Returns the job file,
  * g_free(). NULL: *ret_reason is a sentence that begins with the file's name, g_free(). */
 char *cleanrl_to_job(const char *text, size_t n, const char *file, char **ret_reason);

@@ -7,9 +7,9 @@
 #include <glib.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "actorctl/import/draft.h"
 #include "actorctl/import/entry.h"
 
 typedef enum Family {
@@ -106,53 +106,24 @@ static const struct {
 /* Keys whose values must be at least 1 if an entry has them, since other numbers are divided by them. */
 static const char *const counts[] = { "n_timesteps", "n_envs", "n_steps", "batch_size", "n_epochs" };
 
-#define N_SECTIONS 3
-static const char *const sections[N_SECTIONS] = { "Job", "Actor", "Learner" };
+static const DraftSource source = {
+        .program = "RL Zoo", .defaults_of = "Stable-Baselines3", .between = " ", .between_listed = ": "
+};
 
 typedef struct Zoo {
         const ZooRequest *request;
         Family family;
-        GHashTable *entry;  /* key -> text of its value; with the defaults added */
-        GHashTable *silent; /* keys with default values */
-        GHashTable *told;   /* keys that became settings */
-        GString *parts[N_SECTIONS];
-        char *reason;
+        Draft draft;
 } Zoo;
 
-static void zoo_done(Zoo *zoo) {
-        g_clear_pointer(&zoo->entry, g_hash_table_unref);
-        g_clear_pointer(&zoo->silent, g_hash_table_unref);
-        g_clear_pointer(&zoo->told, g_hash_table_unref);
-        for (size_t i = 0; i < G_N_ELEMENTS(zoo->parts); i++)
-                if (zoo->parts[i])
-                        g_string_free(zoo->parts[i], TRUE);
-        g_free(zoo->reason);
-}
-
-__attribute__((format(printf, 2, 3))) static bool refuse(Zoo *zoo, const char *format, ...) {
-        g_autofree char *words = NULL;
-        va_list arguments;
-
-        va_start(arguments, format);
-        words = g_strdup_vprintf(format, arguments);
-        va_end(arguments);
-        if (!zoo->reason)
-                zoo->reason = g_strdup_printf("%s: %s", zoo->request->file, words);
-        return false;
-}
-
 static void add_defaults(Zoo *zoo) {
-        for (size_t i = 0; i < G_N_ELEMENTS(defaults); i++) {
-                if (!(defaults[i].families & zoo->family) ||
-                                g_hash_table_contains(zoo->entry, defaults[i].key))
-                        continue;
-                g_hash_table_insert(zoo->entry, g_strdup(defaults[i].key), g_strdup(defaults[i].value));
-                g_hash_table_add(zoo->silent, g_strdup(defaults[i].key));
-        }
+        for (size_t i = 0; i < G_N_ELEMENTS(defaults); i++)
+                if (defaults[i].families & zoo->family)
+                        draft_add_default(&zoo->draft, defaults[i].key, defaults[i].value);
 }
 
 static const char *get(Zoo *zoo, const char *key) {
-        return g_hash_table_lookup(zoo->entry, key);
+        return draft_get(&zoo->draft, key);
 }
 
 /* The number in a text. NaN: the text is missing, or is not a number. */
@@ -173,47 +144,16 @@ static double number(Zoo *zoo, const char *key) {
 static bool check_counts(Zoo *zoo) {
         for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
                 if (number(zoo, counts[i]) < 1)
-                        return refuse(zoo, "%s must be at least 1", counts[i]);
+                        return draft_refuse(&zoo->draft, "%s must be at least 1", counts[i]);
         return true;
 }
 
-/* The text as one line of printable characters, for a comment. */
-static char *as_comment(const char *text) {
-        char *line = g_strdup(text ? text : "");
-
-        for (char *c = line; *c; c++)
-                if ((unsigned char) *c < ' ' || (unsigned char) *c > '~')
-                        *c = '?';
-        return line;
-}
-
-/* Adds a line to the job file. key: the entry's key from which the value comes; NULL: none. */
 static void put(Zoo *zoo, const char *section, const char *setting, const char *key, const char *value) {
-        size_t i = 0;
-
-        while (strcmp(sections[i], section) != 0)
-                i++;
-        if (key) {
-                g_autofree char *text = as_comment(get(zoo, key));
-
-                g_string_append_printf(zoo->parts[i], "# %s: %s %s\n",
-                                g_hash_table_contains(zoo->silent, key) ? "Stable-Baselines3" : "RL Zoo",
-                                key, text);
-                g_hash_table_add(zoo->told, g_strdup(key));
-        }
-        g_string_append_printf(zoo->parts[i], "%s=%s\n", setting, value);
+        draft_put(&zoo->draft, section, setting, key, value);
 }
 
 static void put_number(Zoo *zoo, const char *section, const char *setting, const char *key, double value) {
-        char text[G_ASCII_DTOSTR_BUF_SIZE];
-
-        if (!isfinite(value))
-                return; /* it stays in the comment's list of keys that were not converted */
-        if (value == floor(value) && fabs(value) < 1e15)
-                (void) g_snprintf(text, sizeof(text), "%.0f", value);
-        else
-                (void) g_ascii_formatd(text, sizeof(text), "%.10g", value);
-        put(zoo, section, setting, key, text);
+        draft_put_number(&zoo->draft, section, setting, key, value);
 }
 
 /* Puts a number that may have a schedule: "lin_0.001" falls from 0.001 to 0 during the job. */
@@ -330,7 +270,7 @@ static void put_network(Zoo *zoo) {
         bool orthogonal = zoo->family & ON_POLICY && !matches(text, "ortho_init['\"]?\\s*[=:]\\s*False");
 
         if (images || g_strcmp0(policy, "MlpPolicy") == 0)
-                g_hash_table_add(zoo->told, g_strdup("policy"));
+                draft_tell(&zoo->draft, "policy");
         if (images) {
                 put(zoo, "Learner", "Convolutions", NULL, "32x8/4 64x4/2 64x3/1");
                 put(zoo, "Learner", "SharedNetwork", NULL, "yes");
@@ -340,7 +280,7 @@ static void put_network(Zoo *zoo) {
         if (activation)
                 put(zoo, "Learner", "Activation", NULL, activation);
         else
-                g_hash_table_remove(zoo->told, "policy_kwargs");
+                g_hash_table_remove(zoo->draft.told, "policy_kwargs");
         put(zoo, "Learner", "OrthogonalInit", NULL, orthogonal ? "yes" : "no");
         deviation = first_group(text, "log_std_init['\"]?\\s*[=:]\\s*([-0-9.e]+)");
         if (zoo->family & ON_POLICY)
@@ -397,7 +337,7 @@ static void put_noise(Zoo *zoo) {
         const char *kind = get(zoo, "noise_type");
 
         if (strcmp(kind, "normal") == 0) {
-                g_hash_table_add(zoo->told, g_strdup("noise_type"));
+                draft_tell(&zoo->draft, "noise_type");
                 put_number(zoo, "Learner", "ActionNoise", "noise_std", number(zoo, "noise_std"));
         } else if (strcmp(kind, "none") == 0)
                 put(zoo, "Learner", "ActionNoise", "noise_type", "0");
@@ -441,41 +381,14 @@ static void put_settings(Zoo *zoo) {
         put_optimiser(zoo);
 }
 
-static int compare_names(const void *a, const void *b) {
-        return strcmp(*(char *const *) a, *(char *const *) b);
-}
-
-/* Lists the keys of the entry that the job lacks, so that readers see that the job is not the whole
- * entry. */
-static void append_rest(Zoo *zoo, GString *out) {
-        g_autofree char **keys = (char **) g_hash_table_get_keys_as_array(zoo->entry, NULL);
-        bool first = true;
-
-        qsort(keys, g_hash_table_size(zoo->entry), sizeof(*keys), compare_names);
-        for (char **key = keys; *key; key++) {
-                g_autofree char *name = as_comment(*key), *text = as_comment(get(zoo, *key));
-
-                if (g_hash_table_contains(zoo->told, *key) || g_hash_table_contains(zoo->silent, *key))
-                        continue;
-                if (first)
-                        g_string_append(out, "#\n# Not carried over:\n");
-                first = false;
-                g_string_append_printf(out, "#     %s: %s\n", name, text);
-        }
-}
-
 static char *compose(Zoo *zoo, const char *name) {
-        g_autofree char *file = as_comment(zoo->request->file);
-        GString *out = g_string_new(NULL);
-
-        g_string_append_printf(out,
+        g_autofree char *file = draft_comment(zoo->request->file);
+        g_autofree char *head = g_strdup_printf(
                         "# %s with %s: hyper-parameters of RL Zoo (%s). Keys that it lacks have the\n"
                         "# defaults of Stable-Baselines3.\n",
                         name, zoo->request->algorithm, file);
-        append_rest(zoo, out);
-        for (size_t i = 0; i < N_SECTIONS; i++)
-                g_string_append_printf(out, "\n[%s]\n%s", sections[i], zoo->parts[i]->str);
-        return g_string_free(out, FALSE);
+
+        return draft_compose(&zoo->draft, head, NULL);
 }
 
 static bool take(Zoo *zoo, char **ret_name) {
@@ -485,14 +398,14 @@ static bool take(Zoo *zoo, char **ret_name) {
                 if (strcmp(families[i].name, zoo->request->algorithm) == 0)
                         zoo->family = families[i].family;
         if (!zoo->family)
-                return refuse(zoo,
+                return draft_refuse(&zoo->draft,
                                 "algorithm %s cannot be imported; these can: ppo, a2c, dqn, ddpg, td3, sac",
                                 zoo->request->algorithm);
-        if (!entry_read(zoo->request->text, zoo->request->n, zoo->request->entry, zoo->entry, ret_name,
-                            &reason))
-                return refuse(zoo, "%s", reason);
+        if (!entry_read(zoo->request->text, zoo->request->n, zoo->request->entry, zoo->draft.values,
+                            ret_name, &reason))
+                return draft_refuse(&zoo->draft, "%s", reason);
         if (strspn(*ret_name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_./:") != strlen(*ret_name))
-                return refuse(zoo, "the entry's name is not an environment's");
+                return draft_refuse(&zoo->draft, "the entry's name is not an environment's");
         return check_counts(zoo);
 }
 
@@ -501,12 +414,7 @@ char *zoo_to_job(const ZooRequest *request, char **ret_reason) {
         g_autofree char *name = NULL;
         char *job = NULL;
 
-        zoo.entry = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-        zoo.silent = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        zoo.told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        for (size_t i = 0; i < N_SECTIONS; i++)
-                zoo.parts[i] = g_string_new(NULL);
-
+        draft_init(&zoo.draft, &source, request->file);
         if (take(&zoo, &name)) {
                 add_defaults(&zoo);
                 put(&zoo, "Job", "Environment", NULL, name);
@@ -515,7 +423,7 @@ char *zoo_to_job(const ZooRequest *request, char **ret_reason) {
                 put_settings(&zoo);
                 job = compose(&zoo, name);
         }
-        *ret_reason = g_steal_pointer(&zoo.reason);
-        zoo_done(&zoo);
+        *ret_reason = g_steal_pointer(&zoo.draft.reason);
+        draft_done(&zoo.draft);
         return job;
 }

@@ -6,8 +6,6 @@
 
 #include <stddef.h>
 
-#define ZOO_BYTES_MAX (1u << 20)
-
 typedef struct ZooRequest {
         const char *text;      /* YAML */
         size_t n;              /* the number of the text's bytes */
