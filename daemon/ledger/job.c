@@ -8,31 +8,78 @@
 #include <string.h>
 #include "lib/cleanup.h"
 
-#define JOB_COLUMNS                                                                             \
-        "id, life, uid, purpose, n_episodes, submitted_usec, started_usec, ended_usec, "        \
-        "state, result, fault, text, file_name, overrides, sheet, files, policy_sha256, "       \
-        "scheduler_data, distribution, distribution_reason, distribution_life, learners, tag, " \
-        "summary, trimmed_usec, preempted, back_usec, paused_usec, frozen_usec, alerts, end_wanted"
+/* X(kind, column, member): the columns of a job's row, except for id and life. kind: how the value of the
+ * struct's member is written and read. These columns are written with the row. */
+#define COLUMNS_ONCE(X)                           \
+        X(number, uid, uid)                       \
+        X(number, purpose, purpose)               \
+        X(number, n_episodes, n_episodes)         \
+        X(number, submitted_usec, submitted_usec) \
+        X(text, text, text)                       \
+        X(text, file_name, file_name)             \
+        X(text, overrides, overrides)             \
+        X(text, sheet, sheet)                     \
+        X(text, files, files)                     \
+        X(blob, scheduler_data, scheduler_data)   \
+        X(text, tag, tag)
+
+/* These are written with the row, and by ledger_job_update(). */
+#define COLUMNS_CHANGING(X)                                       \
+        X(number, started_usec, started_usec)                     \
+        X(number, ended_usec, ended_usec)                         \
+        X(text, state, state)                                     \
+        X(text, result, result)                                   \
+        X(text_or_null, fault, fault)                             \
+        X(hash, policy_sha256, policy_sha256)                     \
+        X(text_or_null, distribution, distribution)               \
+        X(text_or_null, distribution_reason, distribution_reason) \
+        X(number, distribution_life, distribution_life)           \
+        X(number, learners, n_learners)                           \
+        X(number, preempted, n_preempted)                         \
+        X(number, back_usec, back_usec)                           \
+        X(number, paused_usec, paused_usec)                       \
+        X(number, frozen_usec, frozen_usec)                       \
+        X(number, end_wanted, end_wanted)
+
+/* These are written by other functions, after the row. */
+#define COLUMNS_ELSEWHERE(X)                  \
+        X(text_or_null, summary, summary)     \
+        X(number, trimmed_usec, trimmed_usec) \
+        X(number, alerts, n_alerts)
+
+/* These are written with the row, and only lists read them. */
+#define COLUMNS_SHOWN(X)                          \
+        X(text_or_null, environment, environment) \
+        X(text_or_null, description, description) \
+        X(text_or_null, currency, currency)
+
+#define COLUMNS_READ(X) COLUMNS_ONCE(X) COLUMNS_CHANGING(X) COLUMNS_ELSEWHERE(X)
+#define COLUMNS_NEW(X)  COLUMNS_ONCE(X) COLUMNS_CHANGING(X) COLUMNS_SHOWN(X)
+
+#define X_NAME(kind, column, member) ", " #column
+#define X_MARK(kind, column, member) ", ?"
+#define X_SET(kind, column, member)  ", " #column " = ?"
+#define X_OF(kind, column, member)   , OF_##kind(member)
+
+#define OF_number(member)       of_u64(job->member)
+#define OF_text(member)         of_text(job->member)
+#define OF_text_or_null(member) of_text_or_null(job->member)
+#define OF_hash(member)         of_hash(job->member, job->has_policy)
+#define OF_blob(member)         of_blob(job->member, job->n_##member)
+
+#define FREE_number(member)
+#define FREE_hash(member)
+#define FREE_text(member)         free(job->member);
+#define FREE_text_or_null(member) free(job->member);
+#define FREE_blob(member)         free(job->member);
 
 void ledger_job_done(LedgerJob *job) {
         if (!job)
                 return;
-        free(job->state);
-        free(job->result);
-        free(job->fault);
-        free(job->text);
-        free(job->file_name);
-        free(job->overrides);
-        free(job->sheet);
-        free(job->files);
-        free(job->environment);
-        free(job->description);
-        free(job->currency);
-        free(job->scheduler_data);
-        free(job->distribution);
-        free(job->distribution_reason);
-        free(job->tag);
-        free(job->summary);
+#define X(kind, column, member) FREE_##kind(member)
+        COLUMNS_READ(X)
+        COLUMNS_SHOWN(X)
+#undef X
         *job = (LedgerJob){};
 }
 
@@ -73,49 +120,38 @@ static int column_blob(sqlite3_stmt *statement, int at, void **ret, size_t *ret_
         return 0;
 }
 
+/* On failure the caller frees what was read. */
+static int columns_read(sqlite3_stmt *statement, LedgerJob *job) {
+        int at = 0, r;
+
+        job->id = column_u64(statement, at++);
+        job->life = column_u64(statement, at++);
+#define READ_number(member) job->member = (typeof(job->member)) column_u64(statement, at++);
+#define READ_text(member)                               \
+        r = column_text(statement, at++, &job->member); \
+        if (r < 0)                                      \
+                return r;
+#define READ_text_or_null(member) READ_text(member)
+#define READ_hash(member)         job->has_policy = column_hash(statement, at++, job->member);
+#define READ_blob(member)                                                 \
+        r = column_blob(statement, at++, &job->member, &job->n_##member); \
+        if (r < 0)                                                        \
+                return r;
+#define X(kind, column, member) READ_##kind(member)
+        COLUMNS_READ(X)
+#undef X
+        return 0;
+}
+
 static int job_read(sqlite3_stmt *statement, LedgerJob *ret) {
-        LedgerJob job = {
-                .id = column_u64(statement, 0),
-                .life = column_u64(statement, 1),
-                .uid = (uint32_t) sqlite3_column_int64(statement, 2),
-                .purpose = (uint32_t) sqlite3_column_int64(statement, 3),
-                .n_episodes = column_u64(statement, 4),
-                .submitted_usec = column_u64(statement, 5),
-                .started_usec = column_u64(statement, 6),
-                .ended_usec = column_u64(statement, 7),
-                .distribution_life = column_u64(statement, 20),
-                .n_learners = column_u64(statement, 21),
-                .trimmed_usec = column_u64(statement, 24),
-                .n_preempted = column_u64(statement, 25),
-                .back_usec = column_u64(statement, 26),
-                .paused_usec = column_u64(statement, 27),
-                .frozen_usec = column_u64(statement, 28),
-                .n_alerts = column_u64(statement, 29),
-                .end_wanted = (uint32_t) sqlite3_column_int64(statement, 30),
-        };
-        const struct {
-                char **to;
-                int at;
-        } strings[] = { { &job.state, 8 }, { &job.result, 9 }, { &job.fault, 10 }, { &job.text, 11 },
-                { &job.file_name, 12 }, { &job.overrides, 13 }, { &job.sheet, 14 }, { &job.files, 15 },
-                { &job.distribution, 18 }, { &job.distribution_reason, 19 }, { &job.tag, 22 },
-                { &job.summary, 23 } };
+        LedgerJob job = {};
         int r;
 
-        for (size_t i = 0; i < ELEMENTSOF(strings); i++) {
-                r = column_text(statement, strings[i].at, strings[i].to);
-                if (r < 0) {
-                        ledger_job_done(&job);
-                        return r;
-                }
-        }
-        job.has_policy = column_hash(statement, 16, job.policy_sha256);
-        r = column_blob(statement, 17, &job.scheduler_data, &job.n_scheduler_data);
+        r = columns_read(statement, &job);
         if (r < 0) {
                 ledger_job_done(&job);
                 return r;
         }
-
         *ret = job;
         return 0;
 }
@@ -130,20 +166,8 @@ int ledger_job_add(Ledger *ledger, LedgerJob *job) {
         if (r < 0)
                 return r;
         r = ledger_write(ledger,
-                        "INSERT INTO jobs (" JOB_COLUMNS ", environment, description, currency) "
-                        "VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 0, "
-                        "0, ?, NULL, 0, 0, 0, 0, 0, 0, 0, ?, ?, ?)",
-                        VALUES(of_u64(job->life), of_u64(job->uid), of_u64(job->purpose),
-                                        of_u64(job->n_episodes), of_u64(job->submitted_usec),
-                                        of_u64(job->started_usec), of_u64(job->ended_usec),
-                                        of_text(job->state), of_text(job->result),
-                                        of_text_or_null(job->fault), of_text(job->text),
-                                        of_text(job->file_name), of_text(job->overrides),
-                                        of_text(job->sheet), of_text(job->files),
-                                        of_hash(job->policy_sha256, job->has_policy),
-                                        of_blob(job->scheduler_data, job->n_scheduler_data),
-                                        of_text(job->tag), of_text_or_null(job->environment),
-                                        of_text_or_null(job->description), of_text_or_null(job->currency)));
+                        "INSERT INTO jobs (life" COLUMNS_NEW(X_NAME) ") VALUES (?" COLUMNS_NEW(X_MARK) ")",
+                        VALUES(of_u64(job->life) COLUMNS_NEW(X_OF)));
         if (r < 0)
                 return r;
         job->id = (uint64_t) sqlite3_last_insert_rowid(ledger->db);
@@ -159,23 +183,8 @@ int ledger_job_update(Ledger *ledger, const LedgerJob *job) {
         r = ledger_look(ledger);
         if (r < 0)
                 return r;
-        r = ledger_write(ledger,
-                        "UPDATE jobs SET life = ?, started_usec = ?, ended_usec = ?, state = ?, "
-                        "result = ?, fault = ?, "
-                        "policy_sha256 = ?, distribution = ?, distribution_reason = ?, "
-                        "distribution_life = ?, learners = ?, "
-                        "preempted = ?, back_usec = ?, paused_usec = ?, frozen_usec = ?, end_wanted = ? "
-                        "WHERE id = ?",
-                        VALUES(of_u64(job->life), of_u64(job->started_usec), of_u64(job->ended_usec),
-                                        of_text(job->state), of_text(job->result),
-                                        of_text_or_null(job->fault),
-                                        of_hash(job->policy_sha256, job->has_policy),
-                                        of_text_or_null(job->distribution),
-                                        of_text_or_null(job->distribution_reason),
-                                        of_u64(job->distribution_life), of_u64(job->n_learners),
-                                        of_u64(job->n_preempted), of_u64(job->back_usec),
-                                        of_u64(job->paused_usec), of_u64(job->frozen_usec),
-                                        of_u64(job->end_wanted), of_u64(job->id)));
+        r = ledger_write(ledger, "UPDATE jobs SET life = ?" COLUMNS_CHANGING(X_SET) " WHERE id = ?",
+                        VALUES(of_u64(job->life) COLUMNS_CHANGING(X_OF), of_u64(job->id)));
         if (r < 0)
                 return r;
         return sqlite3_changes(ledger->db) == 1 ? 0 : -ENOENT;
@@ -199,8 +208,8 @@ int ledger_job_get(Ledger *ledger, uint64_t id, LedgerJob *ret) {
         assert(ledger);
         assert(ret);
 
-        r = ledger_first(ledger, "SELECT " JOB_COLUMNS " FROM jobs WHERE id = ?", VALUES(of_u64(id)),
-                        &statement);
+        r = ledger_first(ledger, "SELECT id, life" COLUMNS_READ(X_NAME) " FROM jobs WHERE id = ?",
+                        VALUES(of_u64(id)), &statement);
         return r < 0 ? r : job_read(statement, ret);
 }
 
