@@ -266,10 +266,22 @@ static void data_forward(void *userdata) {
         mj_forward(m->model, m->data);
 }
 
+/* Computes all other numbers from positions and velocities. */
+static int episode_begin(MujocoInstance *m, void *ret_observation) {
+        int r;
+
+        r = mujoco_guard(data_forward, m);
+        if (r < 0)
+                return r;
+
+        mujoco_place(m, m->place);
+        mujoco_observe(m, ret_observation);
+        return 0;
+}
+
 int mujoco_reset(void *instance, ActordRandom *random, void *ret_observation) {
         MujocoInstance *m = instance;
         double scale = m->options.reset_noise_scale;
-        int r;
 
         mj_resetData(m->model, m->data);
 
@@ -282,13 +294,7 @@ int mujoco_reset(void *instance, ActordRandom *random, void *ret_observation) {
         if (m->task->reset)
                 m->task->reset(m, random);
 
-        r = mujoco_guard(data_forward, m);
-        if (r < 0)
-                return r;
-
-        mujoco_place(m, m->place);
-        mujoco_observe(m, ret_observation);
-        return 0;
+        return episode_begin(m, ret_observation);
 }
 
 static void data_step(void *userdata) {
@@ -431,7 +437,6 @@ int mujoco_get_state(const void *instance, double *ret) {
  * computes all other numbers as after a reset. */
 int mujoco_set_state(void *instance, const double *state, void *ret_observation) {
         MujocoInstance *m = instance;
-        int r;
 
         if (!env_state_finite(state, (size_t) m->model->nq + (size_t) m->model->nv))
                 return -EINVAL;
@@ -440,11 +445,5 @@ int mujoco_set_state(void *instance, const double *state, void *ret_observation)
         memcpy(m->data->qpos, state, (size_t) m->model->nq * sizeof(*state));
         memcpy(m->data->qvel, state + m->model->nq, (size_t) m->model->nv * sizeof(*state));
 
-        r = mujoco_guard(data_forward, m);
-        if (r < 0)
-                return r;
-
-        mujoco_place(m, m->place);
-        mujoco_observe(m, ret_observation);
-        return 0;
+        return episode_begin(m, ret_observation);
 }
