@@ -23,173 +23,183 @@ const Verb verbs[] = {
         { VERB_RUN, "run", "FILE", "train a job here and now, without a daemon", 1, 1, verb_run,
                         "Starts a private daemon for one job, shows its progress and ends with its bill.\n"
                         "Nothing needs to be installed or running. Ctrl-C ends the job cleanly: ledger\n"
-                        "and checkpoint are written. A second Ctrl-C ends it at once. With --from it goes\n"
-                        "on from that checkpoint, to the policy that it would have had.\n\n"
+                        "and checkpoint are written. A second Ctrl-C ends it at once. With --from the job\n"
+                        "continues from a checkpoint. An interrupted job that continues ends with the\n"
+                        "policy that it would have had without the interruption.\n\n"
                         "Exit status: 0 finished or target reached, 1 failed, 2 wrong usage or job file,\n"
                         "3 budget exhausted before the target, 4 left before its records could be written\n"
-                        "(`actorctl recover`), 130 interrupted.\n" },
+                        "(see `actorctl recover`), 130 interrupted.\n" },
         { VERB_SUBMIT, "submit", "FILE", "give a job to the daemon and print its number", 1, 1, verb_submit,
                         "The file, and a plugin that it names, are opened here and now: later changes to\n"
-                        "them do not change the job. With --wait, ends with the job, as `run` does. With\n"
-                        "--from it goes on from a checkpoint: of another job, or a file.\n" },
+                        "them do not change the job. With --wait the command ends when the job ends, with\n"
+                        "the exit status of `run`. With --from the job continues from a checkpoint:\n"
+                        "another job's, a run's, or a file.\n" },
         { VERB_RUNS, "runs", "", "list the runs of `actorctl run`", 0, 0, verb_runs,
-                        "The newest 20 that trained and 20 others are kept. STATE is running; left, if a\n"
-                        "run has no end (`actorctl recover` gives it one); or how it ended. `status`,\n"
-                        "`bill`, `rounds`, `decisions`, `show`, `cat`, `graph`, `eval`, `export` and\n"
-                        "--from= take a run where they take a job.\n" },
-        { VERB_LIST, "list", "", "list jobs (the default verb)", 0, 0, verb_list, "" },
+                        "The newest 20 runs that trained are kept, and the newest 20 others. The state of\n"
+                        "a run is `running`, or how it ended. It is `left` if the run was killed or left\n"
+                        "before its end: `actorctl recover` ends it. `status`, `bill`, `rounds`,\n"
+                        "`decisions`, `show`, `cat`, `graph`, `eval`, `export` and --from= accept a run\n"
+                        "in place of a job.\n" },
+        { VERB_LIST, "list", "", "list jobs (the default verb)", 0, 0, verb_list,
+                        "Lists the jobs that have not ended, and the newest that have.\n" },
         { VERB_STATUS, "status", "[JOB|RUN...]", "how a job, or the daemon, is doing", 0, 64, verb_status,
-                        RUN_IS },
+                        "Without a job: the daemon. " RUN_IS },
         { VERB_SHOW, "show", "JOB|RUN|FILE", "every setting of a job, including defaults", 1, 1, verb_show,
                         "The output is a job file again. FILE is a checkpoint (.safetensors) of\n"
                         "any job. " RUN_IS },
         { VERB_CAT, "cat", "JOB|RUN", "the job file as it was submitted", 1, 1, verb_cat, RUN_IS },
         { VERB_STOP, "stop", "JOB...", "end a job: a checkpoint is written first", 1, 64, verb_stop,
-                        "A job whose last checkpoint cannot be written waits, and `status` says for what.\n"
-                        "Stopped a second time, it ends without a checkpoint.\n" },
+                        "If the checkpoint cannot be written, as on a full disk, the job waits, and\n"
+                        "`status` says why. A second `stop` ends it without the checkpoint.\n" },
         { VERB_FREEZE, "freeze", "JOB...", "keep a job in the queue, where it costs nothing", 1, 64,
                         verb_freeze,
-                        "A job that runs ends its round and writes a checkpoint first. `actorctl thaw`\n"
-                        "lets it go on from there, to the same policy. It stays frozen across restarts.\n" },
+                        "A running job first ends its round and writes a checkpoint. `actorctl thaw` lets\n"
+                        "it continue from there, to the same policy. A frozen job stays frozen when the\n"
+                        "daemon or the host restarts.\n" },
         { VERB_THAW, "thaw", "JOB...", "let a frozen job go on", 1, 64, verb_thaw, "" },
         { VERB_WATCH, "watch", "JOB", "follow a job: progress, return, cost", 1, 1, verb_watch,
-                        "Ctrl-C ends the watching, not the job.\n" },
+                        "Ctrl-C ends only the watching, not the job.\n" },
         { VERB_TOP, "top", "[JOB]", "what jobs use now: CPU, memory, steps, cost", 0, 1, verb_top,
-                        "For each job that has not ended, or each process of one job. CPU is a share of\n"
-                        "one core. On a terminal it is refreshed each second: keys sort it, q quits.\n" },
+                        "Shows each job that has not ended, or each process of one job. CPU is a share of\n"
+                        "one core. On a terminal the table is new each second: keys sort it, q quits.\n" },
         { VERB_BILL, "bill", "[JOB|RUN]", "what a job costs, by kind; what all jobs cost", 0, 1, verb_bill,
                         "Without a job: what all jobs of the daemon cost, by owner (the default), tag,\n"
-                        "month or job, or several of them, like --by=month,owner. --owner=, --tag= and\n"
-                        "--since= choose jobs; those that have not ended count with their cost so far.\n\n"
-                        "paper: execution only, as in publications. full: start-up, warm pool,\n"
-                        "requests and retries as well, which is the amount that you pay.\n\n"
-                        "Below the bill, by estimate: the same rounds under other distributions, and on\n"
-                        "the fleets of servers that price sheets name in the same currency. A fleet is\n"
-                        "paid for idle or not: below EVEN AT, the share of its time in which it trains,\n"
-                        "functions are cheaper.\n\n"
+                        "month or job, or by several of these, as in --by=month,owner. --owner=, --tag=\n"
+                        "and --since= choose jobs. A job that has not ended counts with its cost so far.\n\n"
+                        "paper: execution only, as in publications. full: also start-up, warm pool,\n"
+                        "requests and retries; this is the amount that you pay.\n\n"
+                        "Below the bill are estimates: what the same rounds would cost under other\n"
+                        "distributions, and on fleets of servers, which price sheets in the same currency\n"
+                        "describe. A fleet also costs money while it is idle. If it trains for a smaller\n"
+                        "share of its time than EVEN AT says, functions are cheaper.\n\n"
                         "--prices=SHEET: what the same records cost by another price sheet. The job's\n"
                         "time on the emulated clock is the same under all sheets.\n"
-                        "--beside: a table of what the rounds cost as functions, on servers (--fleet=\n"
-                        "names the sheet of others) and on nodes, by the job's prices or --prices=.\n"
+                        "--beside: one table of what the rounds cost as functions, on servers and on\n"
+                        "nodes, at the job's prices or those of --prices=. --fleet=SHEET chooses the\n"
+                        "servers.\n"
                         "--format=focus: the charges as CSV in FOCUS 1.2, for FinOps tools.\n\n" RUN_IS },
         { VERB_TOTALS, "totals", "", "what ended jobs did and cost, by user and month", 0, 0, verb_totals,
                         "A line for each user, month, tag, currency and price sheet, kept for ever: jobs,\n"
                         "money, environment steps, CPU time. Only root sees the lines of others.\n" },
         { VERB_ROUNDS, "rounds", "JOB|RUN", "all figures of a job's rounds", 1, 1, verb_rounds,
-                        "A screen gets a few columns; --csv and --json have all of them: counts, what the\n"
+                        "A terminal shows a few columns. --csv and --json have all of them: counts, what\n"
                         "learner and evaluations measured, clocks, CPU time and cost since the beginning.\n"
                         "org.actord1(5), GetSeries(), explains each.\n\n" RUN_IS },
         { VERB_METRICS, "metrics", "[JOB|RUN]", "a job's rounds as files; all jobs as OpenMetrics", 0, 1,
                         verb_metrics,
-                        "Without --metrics it prints the figures of all jobs that the daemon remembers,\n"
-                        "or of one, as OpenMetrics text, which Prometheus reads; with --http, as the\n"
-                        "answer to one request. With --metrics it writes the rounds that a job has had\n"
-                        "until now.\n\n" RUN_IS },
+                        "Without --metrics it prints the figures of one job, or of all jobs that the\n"
+                        "daemon remembers, as OpenMetrics text, which Prometheus reads. With --http the\n"
+                        "text is the answer to one HTTP request. With --metrics it writes the rounds that\n"
+                        "a job has had so far into files.\n\n" RUN_IS },
         { VERB_DECISIONS, "decisions", "JOB|RUN", "how many actors each round had, and why", 1, 1,
                         verb_decisions,
-                        "Each number with what the scheduler saw of the round before. The output of\n"
-                        "--json, kept in a file, is what Policy=replay:FILE repeats. --check lets the\n"
-                        "policy decide again from what is written down.\n\n" RUN_IS },
+                        "Prints each number beside what the scheduler saw of the round before. Keep the\n"
+                        "output of --json in a file, and Policy=replay:FILE repeats the decisions.\n"
+                        "--check makes each decision again from its recorded inputs.\n\n" RUN_IS },
         { VERB_LOGS, "logs", "JOB", "the journal of a job and of its actors", 1, 1, verb_logs, "" },
         { VERB_VERIFY, "verify", "FILE", "check a job file and load its environment", 1, 1, verb_verify,
                         "The environment is loaded in the sandbox in which the job would run it.\n" },
         { VERB_KEYS, "keys", "[SECTION|KEY]", "keys of a job file, their values and defaults", 0, 1,
                         verb_keys,
-                        "Of one section (Learner), of one key (Learner.Gamma, or Gamma), or all of them.\n"
+                        "Shows one section (Learner), one key (Learner.Gamma, or Gamma), or all of them.\n"
                         "job.conf(5) says more about each; `env show NAME` has those of [Environment].\n" },
         { VERB_GRAPH, "graph", "FILE|JOB|RUN", "which part of a job runs in which process", 1, 1, verb_graph,
-                        "The training loop as fragments and the tensors between them, as the job's\n"
-                        "distribution policy maps them to processes. A shape that only the\n"
-                        "environment knows is a word.\n" RUN_IS },
+                        "Shows the fragments of the training loop, the process that [Distribution]\n"
+                        "Policy= gives each, and the tensors between them. Where only the environment\n"
+                        "knows a number, a word stands for it.\n\n"
+                        RUN_IS },
         { VERB_EXPORT, "export", "JOB|RUN|FILE", "copy a checkpoint, or export its policy", 1, 1,
                         verb_export,
                         "FILE is a checkpoint (.safetensors). Without --format the newest checkpoint is\n"
                         "copied as it is. onnx and header hold only the policy, with its normalisation;\n"
-                        "the environment is loaded in a sandbox, as the network's shape follows from it.\n\n"
+                        "they load the environment in a sandbox, as the network's shape depends on it.\n\n"
                         RUN_IS },
-        { VERB_REMOVE, "remove", "JOB...", "remove the files of ended jobs: checkpoints", 1, 64, verb_remove,
-                        "The policy goes with the checkpoints: `actorctl export JOB` copies it before.\n"
-                        "The records of a job stay, and can still be shown. Runs of `actorctl run` are\n"
-                        "not jobs of the daemon; the newest 20 are kept.\n" },
+        { VERB_REMOVE, "remove", "JOB...", "remove the checkpoints and files of ended jobs", 1, 64,
+                        verb_remove,
+                        "The policy is in the checkpoints: copy it first with `actorctl export JOB`. The\n"
+                        "records of a job stay, and can still be shown. Runs of `actorctl run` are not\n"
+                        "jobs of the daemon; old ones are removed when a new run begins.\n" },
         { VERB_RECOVER, "recover", "RUN|DIR", "complete the ledger of a run that was left early", 1, 1,
                         verb_recover,
-                        "A run whose disk is full waits before it ends. If it is left then, the records\n"
-                        "that its ledger lacks go to a directory, whose name is printed; this command\n"
-                        "adds them. It also ends a run whose daemon was killed. RUN is the number of its\n"
-                        "directory in ~/.local/state/actord/runs. Repeating it does no harm.\n" },
+                        "A run whose disk is full waits before it ends. If you leave it then (Ctrl-C\n"
+                        "twice), it writes the records that its ledger lacks into another directory, and\n"
+                        "prints its name. This command adds them to the ledger. It also ends a run that\n"
+                        "was killed. RUN is the number of a directory in ~/.local/state/actord/runs.\n"
+                        "Repeating the command does no harm.\n" },
         { VERB_EVAL, "eval", "JOB|RUN|FILE", "play episodes with a policy, without learning", 1, 1,
                         verb_eval,
-                        "FILE is a checkpoint (.safetensors). Actions are the policy's most likely ones\n"
-                        "(Evaluation.Stochastic=yes: drawn), on random streams of their own: equal\n"
-                        "policies give equal episodes.\n\n" RUN_IS "\n"
-                        "--gif, --video or --frames records the first ones, one by default, as pictures\n"
-                        "at the speed of the task.\n\n"
+                        "FILE is a checkpoint (.safetensors). The policy takes its most likely actions;\n"
+                        "with Evaluation.Stochastic=yes it draws them. The random streams are the\n"
+                        "evaluation's own, so equal policies play equal episodes.\n\n" RUN_IS "\n"
+                        "--gif, --video or --frames records the first episode, or --episodes of them, at\n"
+                        "the speed of the task.\n\n"
                         "--state=V1,V2,... plays one episode from this physical state, --grid one from\n"
-                        "each state of a grid, as --grid=-0.9:0.9:40,0,-0.8:0.8:40,0. With an envelope\n"
-                        "(EnvelopeP=) it says how many stayed inside.\n" },
+                        "each state of a grid, as in --grid=-0.9:0.9:40,0,-0.8:0.8:40,0. For a job with\n"
+                        "an envelope (EnvelopeP=) it says how many episodes stayed inside.\n" },
         { VERB_EXPERIMENT, "experiment", "FILE.exp", "compare settings over seeds: a matrix of jobs", 1, 1,
                         verb_experiment,
                         "Runs each cell of a matrix (arms x factors x seeds) as a job, and writes tables\n"
-                        "with bootstrap intervals and plots into FILE.results. What is finished is kept:\n"
-                        "the same command goes on after Ctrl-C; after you edit the file, it reruns only\n"
-                        "the cells that changed.\n"
+                        "with bootstrap intervals and plots into FILE.results. Finished cells are kept:\n"
+                        "after Ctrl-C the same command continues, and after an edit of the file it runs\n"
+                        "only the cells that changed.\n"
                         "A private daemon runs the jobs, unless --system or --user names one. It runs as\n"
                         "many at once as there are CPUs for (each job keeps its learner's threads or its\n"
                         "actors busy), or --jobs=N.\n"
-                        "With a section [Sweep], the file looks for good settings within a budget.\n" },
-        { VERB_CALIBRATE, "calibrate", "FILE", "what steps and starts take here, for Clock=model", 1, 1,
+                        "If the file has a section [Sweep], it searches for good settings instead.\n" },
+        { VERB_CALIBRATE, "calibrate", "FILE", "measure steps and starts here, for Clock=model", 1, 1,
                         verb_calibrate,
-                        "Makes two short runs of the job with a private daemon, and prints medians of\n"
-                        "metered CPU time as lines of [Billing]. The file is not changed: copy what you\n"
-                        "want.\n" },
+                        "A private daemon runs the job twice, for a short time. Medians of the metered\n"
+                        "CPU time are printed as lines of [Billing]. The file is not changed: copy the\n"
+                        "lines that you want.\n" },
         { VERB_ENV, "env", "WORD [NAME]", "environments: list, show, check, bench, rollout", 0, 2, verb_env,
-                        "NAME is one that `env list` shows, ./FILE.so (a plugin, as actord/env.h has it),\n"
-                        "gym:ID (any of Gymnasium's, with --set Actor.Python=DIRECTORY),\n"
-                        "pettingzoo:MODULE (several agents, likewise), or mujoco:FILE.xml (a model, with\n"
-                        "--set Reward=TERMS). A user's own environment runs in a sandbox.\n\n"
-                        "  list           all that have a name: size of observation and action,\n"
-                        "                 registered threshold (\"of 2\": one of two choices)\n"
-                        "  show NAME      the environment's own description\n"
-                        "  check NAME     whether it keeps the rules of actord/env.h: a line for each\n"
-                        "  bench NAME     steps a second, inside and outside of the sandbox\n"
-                        "  rollout NAME   its steps as JSON lines, with every digit\n\n"
-                        "--set KEY=VALUE is an option of the environment: a row of [Environment].\n" },
+                        "NAME is one that `env list` shows, ./FILE.so (a plugin, see actord/env.h),\n"
+                        "gym:ID (Gymnasium) or pettingzoo:MODULE (PettingZoo), both with\n"
+                        "--set Actor.Python=DIRECTORY, or mujoco:FILE.xml (your own model) with\n"
+                        "--set Reward=TERMS. A user's own environment runs in a sandbox.\n\n"
+                        "  list           all that have a name, with the sizes of observation and action\n"
+                        "                 (\"of 2\": one of two choices) and the return that solves them\n"
+                        "  show NAME      its spaces, the length of its episodes, its options\n"
+                        "  check NAME     whether it follows the rules of actord/env.h: a line for each\n"
+                        "  bench NAME     steps per CPU second, inside and outside of the sandbox\n"
+                        "  rollout NAME   its steps as lines of JSON, with every digit\n\n"
+                        "--set KEY=VALUE is an option of the environment: a key of [Environment].\n" },
         { VERB_PRICE, "price", "list|show", "price sheets: `list`, `show NAME`", 0, 2, verb_price, "" },
         { VERB_QUOTA, "quota", "[USER]", "what a user's jobs use, and may use", 0, 1, verb_quota,
-                        "Your own, or with the right to manage jobs another user's. Administrators set\n"
-                        "limits in actord.conf(5).\n" },
+                        "Shows your own quota, or another user's if you have the right to manage jobs.\n"
+                        "Administrators set the limits in actord.conf(5).\n" },
         { VERB_SCHEDULER, "scheduler", "WORD [NAME]", "list, show, train, export or remove schedulers", 0,
                         3, verb_scheduler,
-                        "list              your own, and those that came with actord\n"
+                        "list              your own, and those that came with actord (shipped)\n"
                         "show NAME         what one was trained on, and what that cost\n"
                         "train FILE        learn what each round of a job is worth (MinionsRL)\n"
                         "export NAME FILE  copy one into a file, for another user\n"
-                        "remove NAME       remove your own one of this name\n\n"
-                        "A job uses one by Policy=minions:NAME in [Scaling]. NAME may be a file (./FILE).\n"
-                        "Your own scheduler comes before one of the same name that came with actord.\n"
-                        "Training runs the job in FILE --episodes times, each run with a seed of its own,\n"
-                        "up to --rounds rounds or until a round's return reaches --target. --set changes\n"
-                        "that job; without MaxActors= it has 8. Its Budget= and RuntimeMaxSec= are\n"
-                        "ignored. With --from it begins with another one: a tenth of the runs may then be\n"
-                        "enough, and its bill is added. Ctrl-C keeps the result as NAME.unfinished.\n" },
+                        "remove NAME       remove your own scheduler of this name\n\n"
+                        "A job uses one with Policy=minions:NAME in [Scaling]. NAME may be a file\n"
+                        "(./FILE). Your own scheduler is used before a shipped one of the same name.\n\n"
+                        "Training runs the job in FILE at least --episodes times. Each run has a seed of\n"
+                        "its own, and ends after --rounds rounds or when a round's return reaches\n"
+                        "--target. --set changes that job; without MaxActors= it has at most 8 actors.\n"
+                        "Its Budget= and RuntimeMaxSec= are ignored. With --from the training begins with\n"
+                        "another scheduler, whose bill is added; a tenth of the runs may then be enough.\n"
+                        "Ctrl-C ends the training and keeps the scheduler so far as NAME.unfinished.\n" },
         { VERB_REPORT, "report", "JOB|RUN...|FILE.exp", "one file about jobs: curves, cost, settings", 1, 16,
                         verb_report,
-                        "How far a job came, its learning curve, actors and why their number changed, its\n"
-                        "cost by kind, where the time went, and all settings. Of several jobs also a\n"
-                        "picture of all curves. The file is complete: it has no script and loads nothing\n"
-                        "from elsewhere. It is printed, or written by --output=FILE.\n"
-                        "Of an experiment: the tables and plots of what is finished.\n" RUN_IS },
-        { VERB_IMPORT, "import", "zoo|cleanrl FILE [NAME]", "hyper-parameters of others as a job file", 2, 3,
-                        verb_import,
+                        "The file shows how far a job came, its learning curve, its actors and why their\n"
+                        "number changed, its cost by kind, how the CPU time was used, and all settings.\n"
+                        "Several jobs also share one picture. The file has no script and loads nothing\n"
+                        "from elsewhere. It is printed, or written to the file of --output=.\n"
+                        "For an experiment: the tables and plots of its finished cells.\n\n" RUN_IS },
+        { VERB_IMPORT, "import", "zoo|cleanrl FILE [NAME]", "settings of RL Zoo or CleanRL as a job file",
+                        2, 3, verb_import,
                         "cleanrl FILE.py: the defaults of a script of CleanRL, which is read and never\n"
-                        "executed. It keeps its name: ppo.py, ppo_continuous_action.py, dqn.py,\n"
+                        "executed. Do not rename it: ppo.py, ppo_continuous_action.py, dqn.py,\n"
                         "ddpg_continuous_action.py, td3_continuous_action.py, sac_continuous_action.py.\n\n"
-                        "zoo FILE.yml [NAME]: an entry of RL Zoo's hyperparams/, whose files are named\n"
-                        "after their algorithms: ppo, a2c, dqn, ddpg, td3, sac. For keys that it\n"
-                        "lacks, the job has the defaults of Stable-Baselines3.\n\n"
-                        "Settings that a job file lacks are listed in a comment at its top. The job file\n"
-                        "is printed, or written by --output=FILE.\n" },
-        { VERB_HELP, "help", "[VERB]", "this help, or a verb's", 0, 1, verb_help, "" },
+                        "zoo FILE.yml [NAME]: an entry of a file of RL Zoo's hyperparams/. The file is\n"
+                        "named after its algorithm: ppo, a2c, dqn, ddpg, td3 or sac. For keys that the\n"
+                        "entry lacks, the job has the defaults of Stable-Baselines3.\n\n"
+                        "Settings that a job file cannot express are listed in a comment at its top. The\n"
+                        "job file is printed, or written to the file of --output=.\n" },
+        { VERB_HELP, "help", "[VERB]", "this help, or the help of a verb", 0, 1, verb_help, "" },
         {},
 };
 /* clang-format on */

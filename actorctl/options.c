@@ -148,35 +148,37 @@ static const OptionRow rows[] = {
         { "version", 0, NULL, VERB_ANY, "show the version", FLAG(version) },
         { "set", 0, "SECTION.KEY=VALUE", VERB_RUN | VERB_SUBMIT | VERB_VERIFY | VERB_EVAL |
                         VERB_GRAPH | VERB_SCHEDULER | VERB_ENV | VERB_CALIBRATE | VERB_EXPORT,
-                        "change a setting of the job file; empty: unset", OWN(take_set) },
+                        "change a setting; an empty VALUE unsets it", OWN(take_set) },
         { "seed", 0, "N", VERB_RUN | VERB_SUBMIT | VERB_EVAL | VERB_SCHEDULER | VERB_ENV | VERB_EXPORT,
-                        "as --set Job.Seed=N", SETTING("Job.Seed=") },
-        { "profile", 0, NULL, VERB_RUN, "show where the time of the rounds went", FLAG(profile) },
+                        "the same as --set Job.Seed=N", SETTING("Job.Seed=") },
+        { "profile", 0, NULL, VERB_RUN, "show what the rounds spent their time on", FLAG(profile) },
         { "metrics", 0, "FORMAT:PATH", VERB_RUN | VERB_SUBMIT | VERB_WATCH | VERB_METRICS,
-                        "as csv, jsonl, scalars, tensorboard or monitor",
+                        "write each round to PATH; FORMAT is csv, jsonl,\nscalars, tensorboard or monitor",
                         OWN(take_metrics) },
         { "http", 0, NULL, VERB_METRICS, "answer one HTTP request on standard input", FLAG(http) },
         { "policy", 0, "POLICY", VERB_GRAPH,
-                        "as --set Distribution.Policy=POLICY", SETTING("Distribution.Policy=") },
+                        "the same as --set Distribution.Policy=POLICY", SETTING("Distribution.Policy=") },
         { "dot", 0, NULL, VERB_GRAPH, "print a picture for Graphviz", FLAG(dot) },
-        { "svg", 0, NULL, VERB_GRAPH, "print a picture", FLAG(svg) },
+        { "svg", 0, NULL, VERB_GRAPH, "print a picture as SVG", FLAG(svg) },
         { "wait", 0, NULL, VERB_SUBMIT, "wait for the job's end", FLAG(wait) },
         { "episodes", 0, "N", VERB_EVAL | VERB_SCHEDULER | VERB_EXPORT,
-                        "how many to play (default 100; 1 to record)", NUMBER(n_episodes, 1000000) },
+                        "how many to play (default 100; 1 for a recording)", NUMBER(n_episodes, 1000000) },
         { "rounds", 0, "N", VERB_SCHEDULER, "at most N rounds in a run (default "
                                             "50)", NUMBER(n_rounds, 1048576) },
         { "target", 0, "RETURN", VERB_SCHEDULER,
                         "the return to reach (default: StopReturn=)", CHECKED(target, check_target) },
-        { "from", 0, "JOB|RUN|FILE|NAME", VERB_RUN | VERB_SUBMIT | VERB_SCHEDULER,
-                        "go on from this checkpoint or scheduler", TEXT(from) },
+        { "from", 0, "JOB|RUN|FILE", VERB_RUN | VERB_SUBMIT | VERB_SCHEDULER,
+                        "continue from its newest checkpoint, or from FILE", TEXT(from) },
         { "name", 0, "NAME", VERB_SCHEDULER, "name the trained scheduler (default: as FILE)", TEXT(name) },
         { "steps", 0, "N", VERB_ENV | VERB_EVAL,
-                        "steps of a rollout (1000) or bench; eval: at most",
+                        "steps of a rollout (default 1000) or of a bench",
                         NUMBER(n_steps, UINT64_C(1) << 40) },
-        { "actions", 0, "FILE", VERB_ENV, "a file of actions; or random (default), or zero", TEXT(actions) },
-        { "state", 0, "FILE|STATE", VERB_ENV | VERB_LIST | VERB_EVAL,
-                        "begin in this state; list: as --job-state", OWN(take_state) },
-        { "grid", 0, "V|LOW:HIGH:N,...", VERB_EVAL, "an episode from each of these states", TEXT(grid) },
+        { "actions", 0, "FILE", VERB_ENV,
+                        "a rollout's actions: FILE, random (default), zero", TEXT(actions) },
+        { "state", 0, "FILE", VERB_ENV | VERB_LIST | VERB_EVAL,
+                        "a rollout begins in the state in FILE", OWN(take_state) },
+        { "grid", 0, "V|LOW:HIGH:N,...", VERB_EVAL, "play an episode from each of these states",
+                        TEXT(grid) },
         { "job-state", 0, "STATE,...", VERB_LIST, "only jobs in these states", TEXT(job_state) },
         { "sort", 0, "COLUMN", VERB_LIST | VERB_TOP, "sort by this column", TEXT(sort) },
         { "once", 0, NULL, VERB_TOP, "print one table, after a second", FLAG(once) },
@@ -184,31 +186,31 @@ static const OptionRow rows[] = {
         { "owner", 0, "USER", VERB_LIST | VERB_BILL, "only jobs of this user", TEXT(owner) },
         { "tag", 0, "TAG", VERB_LIST | VERB_BILL, "only jobs with this Tag=", TEXT(tag) },
         { "since", 0, "TIME", VERB_LIST | VERB_BILL,
-                        "only jobs submitted (bill: ended) since then", OWN(take_since) },
-        { "by", 0, "WORD,...", VERB_BILL, "add up by owner, tag, month, job", TEXT(by) },
+                        "only jobs submitted since TIME: 2026-11-23, 12h", OWN(take_since) },
+        { "by", 0, "WORD,...", VERB_BILL, "add up by owner, tag, month or job", TEXT(by) },
         { "states", 0, NULL, VERB_ENV, "a rollout prints the state after each step", FLAG(states) },
-        { "gif", 0, "FILE", VERB_EVAL | VERB_ENV, "record the episodes as an animated picture", TEXT(gif) },
-        { "video", 0, "FILE.mp4", VERB_EVAL | VERB_ENV, "record them as a video, made by "
-                                                        "ffmpeg", TEXT(video) },
+        { "gif", 0, "FILE", VERB_EVAL | VERB_ENV, "record the episodes as an animated GIF", TEXT(gif) },
+        { "video", 0, "FILE.mp4", VERB_EVAL | VERB_ENV, "record them as a video (needs "
+                                                        "ffmpeg)", TEXT(video) },
         { "frames", 0, "DIRECTORY", VERB_EVAL | VERB_ENV,
                         "record them as PNGs in a new directory", TEXT(frames) },
-        { "beside", 0, NULL, VERB_BILL, "the cost as functions, on servers and on nodes", FLAG(beside) },
+        { "beside", 0, NULL, VERB_BILL, "compare functions, servers and nodes", FLAG(beside) },
         { "fleet", 0, "SHEET", VERB_BILL,
                         "compare with the servers of this price sheet alone", TEXT(fleet) },
-        { "prices", 0, "SHEET", VERB_BILL, "the cost of the same records by this price "
+        { "prices", 0, "SHEET", VERB_BILL, "charge the same records by this price "
                                            "sheet", TEXT(prices) },
         { "format", 0, "FORMAT", VERB_EXPORT | VERB_BILL,
-                        "safetensors (default), onnx, header; bill: focus", TEXT(format) },
-        { "weights-only", 0, NULL, VERB_EXPORT, "the policy's tensors alone", FLAG(weights_only) },
+                        "safetensors (default), onnx or header", TEXT(format) },
+        { "weights-only", 0, NULL, VERB_EXPORT, "write the policy's tensors alone", FLAG(weights_only) },
         { "rollouts", 0, NULL, VERB_EXPORT,
-                        "episodes of the policy, as a data set", FLAG(rollouts) },
-        { "html", 0, NULL, VERB_REPORT, "one file for a browser (default)", FLAG(html) },
-        { "md", 0, NULL, VERB_REPORT, "Markdown, without pictures", FLAG(md) },
-        { "output", 'o', "PATH", VERB_EXPORT | VERB_EXPERIMENT | VERB_IMPORT | VERB_REPORT,
-                        "write to this file (-: stdout) or directory", TEXT(output) },
+                        "write episodes of the policy as a data set", FLAG(rollouts) },
+        { "html", 0, NULL, VERB_REPORT, "write a page for a browser (default)", FLAG(html) },
+        { "md", 0, NULL, VERB_REPORT, "write Markdown, without pictures", FLAG(md) },
+        { "output", 'o', "FILE", VERB_EXPORT | VERB_EXPERIMENT | VERB_IMPORT | VERB_REPORT,
+                        "write to this file; -: to standard output", TEXT(output) },
         { "jobs", 0, "N", VERB_EXPERIMENT,
-                        "jobs at once (default: as the CPUs allow)", NUMBER(n_jobs, 1000) },
-        { "dry-run", 0, NULL, VERB_EXPERIMENT, "list the cells, run none", FLAG(dry_run) },
+                        "run N jobs at once (default: as the CPUs allow)", NUMBER(n_jobs, 1000) },
+        { "dry-run", 0, NULL, VERB_EXPERIMENT, "list the cells and run none", FLAG(dry_run) },
         { "follow", 'f', NULL, VERB_LOGS, "wait for new entries, and print them", FLAG(follow) },
         { "lines", 'n', "N", VERB_LOGS | VERB_LIST | VERB_RUNS, "only the newest N",
                         NUMBER(n_lines, 1000000000) },
@@ -220,13 +222,36 @@ static const OptionRow rows[] = {
                         VERB_EVAL | VERB_VERIFY | VERB_CALIBRATE,
                         "print JSON (default: pretty)", OWN(take_json) },
         { "no-pager", 0, NULL, LISTING, "do not pipe into a pager", FLAG(no_pager) },
-        { "no-legend", 0, NULL, LISTING, "no headings, no footer", FLAG(no_legend) },
-        { "quiet", 'q', NULL, VERB_ANY, "say less", FLAG(quiet) },
+        { "no-legend", 0, NULL, LISTING, "print no headings and no footers", FLAG(no_legend) },
+        { "quiet", 'q', NULL, VERB_ANY, "print no progress and no remarks", FLAG(quiet) },
         { "verbose", 'v', NULL, VERB_RUN | VERB_SUBMIT | VERB_WATCH | VERB_EVAL,
                         "explain each limit that is not enforced", FLAG(verbose) },
-        { "host", 'H', "[USER@]HOST", REMOTE, "ask the system's daemon there, over ssh", TEXT(host) },
+        { "host", 'H', "[USER@]HOST", REMOTE, "ask the system's daemon of HOST, through ssh", TEXT(host) },
         { "system", 0, NULL, VERB_ANY, "ask the system's daemon", FLAG(system) },
         { "user", 0, NULL, VERB_ANY, "ask the user's own daemon", FLAG(user) },
+};
+
+/* The help of an option for verbs that take another value, or use it in another way. */
+static const struct {
+        const char *name;
+        uint64_t verbs;
+        const char *argument, *help;
+} others[] = {
+        { "set", VERB_ENV, "KEY=VALUE", "set an option; SECTION.KEY=VALUE: one of a job" },
+        { "metrics", VERB_METRICS, "FORMAT:PATH",
+                        "write the rounds to PATH; FORMAT is csv, jsonl,\nscalars, tensorboard or monitor" },
+        { "episodes", VERB_SCHEDULER, "N", "train with at least N runs (default 100)" },
+        { "episodes", VERB_EXPORT, "N", "with --rollouts: how many to play (default 100)" },
+        { "from", VERB_SCHEDULER, "NAME|FILE", "begin with this trained scheduler" },
+        { "steps", VERB_EVAL, "N", "end an episode after N steps" },
+        { "state", VERB_LIST, "STATE,...", "the same as --job-state" },
+        { "state", VERB_EVAL, "V1,V2,...", "play one episode from this state" },
+        { "since", VERB_BILL, "TIME", "only jobs that ended since TIME: 2026-11-23, 12h" },
+        { "format", VERB_BILL, "FORMAT", "focus: the charges as CSV" },
+        { "output", VERB_EXPORT, "PATH",
+                        "write to this file (-: to standard output); with\n--rollouts to this directory" },
+        { "output", VERB_EXPERIMENT, "DIRECTORY", "write the results there (default: FILE.results)" },
+        { "lines", VERB_LOGS, "N", "only the newest N lines" },
 };
 /* clang-format on */
 
@@ -409,16 +434,29 @@ void options_done(Options *options) {
                         g_clear_pointer((char **) ((uint8_t *) options + rows[i].at), g_free);
 }
 
+/* A help may have several lines. */
+static void print_option(const OptionRow *row, const char *argument, const char *help) {
+        g_autofree char *left = g_strconcat(row->name, argument ? "=" : NULL, argument, NULL);
+        g_auto(GStrv) lines = g_strsplit(help, "\n", -1);
+
+        printf("  %c%c --%-22s %s\n", row->letter ? '-' : ' ', row->letter ? row->letter : ' ', left,
+                        lines[0]);
+        for (char **line = lines + 1; *line; line++)
+                printf("%30s%s\n", "", *line);
+}
+
 void options_print_help(uint64_t verb) {
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-                g_autofree char *left = NULL;
+                const char *argument = rows[i].argument, *help = rows[i].help;
 
                 if (verb == 0 ? rows[i].verbs != VERB_ANY && rows[i].verbs != LISTING
                               : !(rows[i].verbs & verb))
                         continue;
-                left = g_strdup_printf("%s%s%s", rows[i].name, rows[i].argument ? "=" : "",
-                                rows[i].argument ? rows[i].argument : "");
-                printf("  %c%c --%-22s %s\n", rows[i].letter ? '-' : ' ',
-                                rows[i].letter ? rows[i].letter : ' ', left, rows[i].help);
+                for (size_t k = 0; k < G_N_ELEMENTS(others); k++)
+                        if (others[k].verbs & verb && strcmp(others[k].name, rows[i].name) == 0) {
+                                argument = others[k].argument;
+                                help = others[k].help;
+                        }
+                print_option(&rows[i], argument, help);
         }
 }

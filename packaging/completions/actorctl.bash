@@ -24,7 +24,7 @@ _actorctl_sheets() {
     actorctl price list --no-legend --no-pager 2>/dev/null | awk '{ print $1 }'
 }
 
-# `--set=Section.Key=VALUE`, of which so much is typed. bash completes what stands behind the last = or :.
+# Completes --set=Section.Key=VALUE. $1: what is typed of it after --set=. bash replaces only the part after the last = or :.
 _actorctl_set() {
     local key=${1%%=*} value=${1#*=} values
     compopt +o filenames
@@ -42,12 +42,12 @@ _actorctl_set() {
     COMPREPLY=("${COMPREPLY[@]#"${value%"${value##*:}"}"}")
 }
 
-# The verb is the first word that is no option and no option's value.
+# The verb is the first word that is neither an option nor the value of one.
 _actorctl_verb() {
     local i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-            --set | --seed | --metrics | --jobs | --episodes | --rounds | --target | --name | --from | --format | --output | --lines | --steps | --actions | --state | --job-state | --sort | --owner | --tag | --since | --policy | --host | -o | -n | -H) i=$((i + 1)) ;;
+            --set | --seed | --metrics | --jobs | --episodes | --rounds | --target | --name | --from | --format | --output | --lines | --steps | --actions | --state | --grid | --gif | --video | --frames | --job-state | --sort | --owner | --tag | --since | --by | --fleet | --prices | --policy | --host | -o | -n | -H) i=$((i + 1)) ;;
             -*) ;;
             *) echo "${COMP_WORDS[i]}" && return ;;
         esac
@@ -109,7 +109,7 @@ _actorctl() {
                 run) words='--set --seed --from --metrics --profile --verbose --json' ;;
                 submit) words='--set --seed --from --metrics --wait --verbose --json --host' ;;
                 watch) words='--metrics --verbose --host' ;;
-                metrics) words='--metrics --host' ;;
+                metrics) words='--metrics --http --host' ;;
                 keys) words='--json --no-pager --no-legend' ;;
                 verify | calibrate) words='--set --json' ;;
                 graph) words='--policy --set --dot --svg --json --no-pager --no-legend' ;;

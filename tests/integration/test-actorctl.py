@@ -21,6 +21,10 @@ def helps():
             equal(ctl("help", *words).out, a.out, f"both helps of {words}")
     for verb in VERBS:
         assert f"  {verb} " in ctl("--help").out, verb
+    for verb, option, words in (("list", "state=STATE,...", "the same as --job-state"), ("eval", "state=V1,V2,...", "play one episode from this state"),
+                                ("env", "state=FILE", "a rollout begins in the state in FILE"), ("bill", "format=FORMAT", "focus: the charges as CSV"),
+                                ("scheduler", "episodes=N", "train with at least N runs"), ("eval", "episodes=N", "how many to play")):
+        assert re.search(rf"(?m)^     --{re.escape(option)} +{re.escape(words)}", ctl(verb, "--help").out), (verb, option)
     assert re.fullmatch(r"actorctl \d+\.\d+\.\d+\n", ctl("--version").out)
 
 
