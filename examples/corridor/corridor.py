@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""An environment of one's own in Python, in one file: walk along a corridor to its door."""
+"""Your own environment in Python, in one file: a walk along a corridor to its door."""
 import gymnasium
 import numpy as np
 
