@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Installs by apt the missing packages for building, for testing, for the virtual machine lane or for the Slurm lane.
-# usage: packaging/dependencies.sh [build|test|vm|slurm]...        (build when nothing is named)
+# Installs with apt the packages that are missing for building, for tests, for the tests in a virtual machine (tests/vm) or for those on a
+# Slurm cluster (tests/slurm).
+# usage: packaging/dependencies.sh [build|test|vm|slurm]...        (default: build)
 # If nothing is missing it prints nothing and needs no privilege.
 set -eu
 
@@ -28,27 +29,28 @@ libjson-glib-dev      JSON of actorctl
 libyaml-dev           configurations of other projects, which actorctl imports
 nettle-dev            SHA-256 of policies and checkpoints
 libgnutls28-dev       encryption between a job and its nodes of a cluster
-libmunge-dev          who is at the other end there
+libmunge-dev          authentication of the two to each other
 END
 }
 
+# The lane is the container in which tests run with a systemd of its own (tests/lane).
 list_test() {
     cat <<'END'
 python3               tests/run, and tests written in Python
-python3-venv          other projects' readers, from the package index, for what we write in their formats
+python3-venv          other projects' programs, from the package index, which read what we write in their formats
 git                   the list of files that the style checks read
 systemd               the lane's PID 1
 systemd-container     systemd-nspawn, which boots the lane
 dbus                  the lane's system bus
 dbus-user-session     the session bus of the lane's ordinary user
-libpam-systemd        that user's manager
+libpam-systemd        the service manager of that user
 polkitd               authorisation on the system bus
 uidmap                ranges of user ids for ordinary users
 procps                ps and pgrep in tests
 python3-pyte          a terminal emulator, for the tests of what actorctl shows
 cockpit-ws            the page of packaging/cockpit in a real Cockpit
-cockpit-bridge        its other half
-cockpit-system        how that half becomes root: it lists sudo
+cockpit-bridge        the part of Cockpit that runs as the user
+cockpit-system        lets that part become root through sudo
 chromium-headless-shell  a browser, for that page and for reports
 prometheus            reads the figures of actord-metrics.socket
 sudo                  administrative access in Cockpit
@@ -60,7 +62,7 @@ dh-python             the Debian package of the Python client
 lintian               checks the Debian packages
 python3-numpy         a dependency of that package, as the lane has no network
 zsh                   its completion of actorctl
-sqlite3               reading the ledger from outside
+sqlite3               reads the ledger as users would
 man-db                checking the manual pages
 binutils              readelf, for what a program links
 clang                 fuzzers, and a second opinion on warnings
@@ -119,7 +121,7 @@ elevate() {
     fi
 }
 
-# In a container the packages' scripts must not start services: there is no manager that could.
+# In a container without a service manager the scripts of packages must not start services.
 policy=/usr/sbin/policy-rc.d
 hold_services() {
     [ ! -d /run/systemd/system ] && [ ! -e "$policy" ] || return 0
@@ -146,7 +148,7 @@ for purpose; do
     case $purpose in
     build | test | vm | slurm) wanted="$wanted $("list_$purpose" | awk '{ print $1 }' | tr '\n' ' ')" ;;
     *)
-        say "unknown purpose \"$purpose\": say build, test, vm or slurm."
+        say "unknown purpose \"$purpose\": it must be build, test, vm or slurm."
         exit 2
         ;;
     esac
@@ -154,7 +156,7 @@ done
 
 # shellcheck disable=SC2086 # lists of words from here on
 if ! command -v dpkg-query >/dev/null 2>&1; then
-    say "this is no Debian system, so install their equivalents yourself if something is missing:$wanted"
+    say "this is not a Debian system; if something is missing, install the equivalents of these packages yourself:$wanted"
     exit 0
 fi
 # shellcheck disable=SC2086
@@ -168,8 +170,8 @@ fi
 held=no
 hold_services
 say "installing $needed"
-# Go on if one of several archives is unreachable: the installation itself says which packages cannot be found.
-$root apt-get update -q >&2 || say "apt-get update reported errors; trying with what it has."
+# Continue if one of several archives is unreachable: the installation itself says which packages cannot be found.
+$root apt-get update -q >&2 || say "apt-get update reported errors; trying with the lists that there are."
 # shellcheck disable=SC2086
 if ! install_packages $needed >&2; then
     say "apt could not install everything; see why with: apt-get install --no-install-recommends $needed"

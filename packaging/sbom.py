@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A bill of materials in SPDX 2.3 (JSON): the packages of packaging/debian, and the Debian packages whose shared libraries
+"""Prints a bill of materials in SPDX 2.3 (JSON): the packages of packaging/debian, and the Debian packages whose shared libraries
 their programs load, with versions and licences as this system has them.
 usage: packaging/sbom.py BUILT VERSION
 BUILT is the folder of the built programs. Equal programs on an equal system give equal bytes."""
@@ -9,7 +9,7 @@ import datetime, email.utils, fnmatch, functools, glob, hashlib, json, os, re, s
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = "SPDXRef-Package-actord-source"
 OURS = "LGPL-2.1-or-later"
-# The names of debian/copyright (its format 1.0) that SPDX spells another way; those that it has not become LicenseRef-debian-NAME.
+# Names of licences in debian/copyright (format 1.0), and how SPDX spells them. A name that SPDX lacks becomes LicenseRef-debian-NAME.
 GNU = {f"{name}-{number}{plus}": f"{name}-{number if '.' in number else number + '.0'}-{'or-later' if plus else 'only'}"
        for name, numbers in (("GPL", "1 2 3"), ("LGPL", "2 2.0 2.1 3"), ("AGPL", "3")) for number in numbers.split() for plus in ("", "+")}
 SPDX_NAMES = {**GNU, "Expat": "MIT", "MIT": "MIT", "X11": "X11", "ISC": "ISC", "Zlib": "Zlib", "zlib": "Zlib", "BSD-2-clause": "BSD-2-Clause",
@@ -18,12 +18,12 @@ SPDX_NAMES = {**GNU, "Expat": "MIT", "MIT": "MIT", "X11": "X11", "ISC": "ISC", "
 
 
 def output(*words):
-    """What a program prints; nothing if it fails."""
+    """Returns what a program prints; nothing if it fails."""
     return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout
 
 
 def paragraphs(text):
-    """Of a Debian control file: {field: value}."""
+    """Yields each paragraph of a Debian control file as {field: value}."""
     for block in re.split(r"\n[ \t]*\n", text):
         fields, last = {}, None
         for line in block.splitlines():
@@ -37,7 +37,7 @@ def paragraphs(text):
 
 
 def identifier(kind, name):
-    """Other characters than these are not allowed; a plus is told apart from them."""
+    """An identifier of SPDX, which may have only letters, digits, dots and hyphens. A plus becomes -plus, so that names stay different."""
     return f"SPDXRef-{kind}-" + re.sub(r"[^A-Za-z0-9.-]", "-", name.replace("+", "-plus"))
 
 
@@ -62,7 +62,7 @@ class Licences:
         return " ".join(parts) if alternate and len(parts) % 2 else None
 
     def of(self, package):
-        """The licence of most files, and what is to be said of the others."""
+        """Returns the licence of most files, and a sentence about the others."""
         place = f"/usr/share/doc/{package}/copyright"
         try:
             with open(place, errors="replace") as f:
@@ -111,14 +111,14 @@ def installed():
 
 
 def loaded(path):
-    """The libraries that a program loads, those of its libraries included: {path: whether it names it itself}."""
+    """Returns the libraries that a program loads, including those of its libraries: {path: whether the program itself names it}."""
     own = re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "--dynamic", path))
     lines = re.findall(r"^\s*(\S+) => (/\S+) \(|^\s*(/\S+) \(", output("ldd", path), re.M)
     return {a or b: name in own or os.path.basename(b) in own for name, a, b in lines}
 
 
 def packed(built, package):
-    """The programs and modules that a package of ours has."""
+    """Returns the programs and modules in one of our packages."""
     with open(os.path.join(HERE, "debian", package + ".install")) as f:
         patterns = [os.path.basename(line.split()[0]) for line in f if re.match(r"usr/(bin|lib/actord)/", line)]
     names = sorted(name for name in os.listdir(built) if any(fnmatch.fnmatch(name, pattern) for pattern in patterns))
@@ -143,7 +143,7 @@ class Bill:
         return key
 
     def debian(self, name):
-        """A package of the distribution: its identifier."""
+        """Adds a package of the distribution, and returns its identifier."""
         key = identifier("Package", name)
         if key in self.packages:
             return key
@@ -160,7 +160,7 @@ class Bill:
         return key
 
     def library(self, path):
-        """What a loaded library came with."""
+        """Adds the package of a library, and returns its identifier. A library of no package becomes an entry of its own."""
         name = owner(path)
         if name:
             return self.debian(name)

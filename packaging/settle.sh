@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Tells the running system what was installed or removed. It prints a line for each step, and why a step was left out. `make install` and
-# `make uninstall` call it where DESTDIR is empty; a package's scripts may, too. It never fails: the installation is complete without it.
+# `make uninstall` call it if DESTDIR is empty; the scripts of a package may do so, too. It never fails: the installation is complete without it.
 # usage: packaging/settle.sh installed|leaving|gone PREFIX
 set -u
 
@@ -40,27 +40,27 @@ bus_runs() {
 # make_user NAME HOME
 make_user() {
     if getent passwd "$1" >/dev/null; then
-        say "user $1 is there already"
+        say "user $1 exists already"
     elif have systemd-sysusers; then
-        try "user $1 is made" systemd-sysusers "$prefix/lib/sysusers.d/actord.conf"
+        try "user $1 was created" systemd-sysusers "$prefix/lib/sysusers.d/actord.conf"
     else
-        say "user $1 is not made, as systemd-sysusers is missing; its service needs it: useradd --system --home-dir $2 --shell /usr/sbin/nologin $1"
+        say "user $1 was not created, since systemd-sysusers is missing; its service needs the user: useradd --system --home-dir $2 --shell /usr/sbin/nologin $1"
     fi
 }
 
 reload_manager() {
     if systemd_runs; then
         try "systemd has read its units again" systemctl daemon-reload
-        [ ! -d /var/log/journal ] && [ ! -d /run/log/journal ] || try "the journal's catalog is made anew" journalctl --update-catalog
+        [ ! -d /var/log/journal ] && [ ! -d /run/log/journal ] || try "the journal's catalog was built again" journalctl --update-catalog
     else
         say "no systemd runs here, so no unit was read; \`actorctl run\` needs none"
     fi
 }
 
-# To be called after make_user: a bus ignores rules for a user that it does not know.
+# Call this after make_user: a bus ignores the rules for a user that it does not know.
 reload_bus() {
     if ! bus_runs; then
-        say "no system bus runs here, so none was told"
+        say "no system bus runs here, so none has read its rules again"
     elif have busctl; then
         try "the system bus has read its rules again" busctl --quiet call org.freedesktop.DBus /org/freedesktop/DBus \
             org.freedesktop.DBus ReloadConfig
@@ -68,21 +68,21 @@ reload_bus() {
         try "the system bus has read its rules again" dbus-send --system --print-reply --dest=org.freedesktop.DBus \
             /org/freedesktop/DBus org.freedesktop.DBus.ReloadConfig
     else
-        say "the system bus was not told, as busctl and dbus-send are missing: systemctl reload dbus"
+        say "the system bus has not read its rules again, since busctl and dbus-send are missing: run systemctl reload dbus"
     fi
 }
 
-# Jobs go on without the daemon, so their slice must be stopped as well.
+# Jobs continue without the daemon, so their slice must be stopped as well.
 stop_units() {
     systemd_runs || return 0
     for unit in actord.service actord-spawn.socket actord-metrics.socket; do
         if systemctl --quiet is-enabled "$unit" 2>/dev/null; then
-            try "$unit is disabled" systemctl --quiet disable "$unit"
+            try "$unit was disabled" systemctl --quiet disable "$unit"
         fi
     done
     for unit in actord-metrics.socket actord.service actord-spawn.socket actord-spawn.service actord.slice; do
         if systemctl --quiet is-active "$unit" 2>/dev/null; then
-            try "$unit is stopped" systemctl stop "$unit"
+            try "$unit was stopped" systemctl stop "$unit"
         fi
     done
     systemctl reset-failed actord.service actord-spawn.service actord-spawn.socket 2>/dev/null
@@ -100,7 +100,7 @@ installed)
     reload_manager
     reload_bus
     [ "$prefix" = /usr ] || say "systemd and D-Bus look below /usr: link $prefix/share/dbus-1/system.d/org.actord1.conf to $bus, and $prefix/share/polkit-1/actions/org.actord1.policy likewise"
-    ! systemd_runs || say "to start it now and with the machine: systemctl enable --now actord"
+    ! systemd_runs || say "to start actord now and at each boot: systemctl enable --now actord"
     ;;
 leaving) stop_units ;;
 gone)

@@ -16,7 +16,7 @@ Settings = Mapping[str, object]
 
 
 class ActordError(Exception):
-    """The message of an actorctl that refused or failed. `status` is its exit status."""
+    """actorctl refused or failed: its message, and in `status` its exit status."""
 
     def __init__(self, sentence: str, status: int | None = None):
         super().__init__(sentence)
@@ -31,13 +31,13 @@ def program() -> str:
 
 
 def complaint(text: str, status: int) -> ActordError:
-    """The reason: the last lines of its standard error."""
+    """The error of a call of actorctl: the last lines of its standard error."""
     lines = [line for line in text.splitlines() if line.strip()]
     return ActordError("\n".join(lines[-3:]) or f"actorctl ended with status {status} and gave no reason", status)
 
 
 def call(*words: str, timeout: float | None = 60) -> str:
-    """Returns its standard output. ActordError: its exit status is not 0, or it took longer than `timeout` seconds."""
+    """Runs actorctl and returns its standard output. ActordError: its exit status is not 0, or it took longer than `timeout` seconds."""
     try:
         done = subprocess.run([program(), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -72,5 +72,5 @@ def as_job_file(sections: Sections) -> str:
         parts += [f"{key}={as_text(value)}" for key, value in keys.items()]
     text = "\n".join(parts) + "\n"
     if any(character in as_text(value) for keys in sections.values() for value in keys.values() for character in "\r\n"):
-        raise ValueError("a value of a job file is one line")
+        raise ValueError("a value of a job file must be a single line")
     return text

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tries environments without a job: describes them, checks that they keep actord's rules, and plays them step by step. Their code runs
-only in the sandbox of a job."""
+"""Environments without a job: describes them, checks whether they follow actord's rules, and plays them step by step. Their code runs only
+in a sandbox, as in a job."""
 from __future__ import annotations
 
 import json
@@ -15,7 +15,7 @@ from .client import Settings, ActordError, ask, as_options, call, complaint, pro
 
 @dataclass(frozen=True)
 class Point:
-    """One rule of actord/env.h, and whether an environment keeps it."""
+    """One rule of actord/env.h, and whether an environment follows it."""
 
     rule: str
     kept: bool
@@ -44,7 +44,7 @@ def check(name: str, settings: Settings | None = None, timeout: float = 600) -> 
 
 
 def rollout(name: str, settings: Settings | None = None, *, steps: int = 1000, seed: int | None = None) -> Iterator[dict[str, Any]]:
-    """Plays it with random actions: a dictionary for each step, and one with `state` before the first step of an episode."""
+    """Plays an environment with random actions: a dictionary for each step, and one with `state` before the first step of an episode."""
     for line in call("env", "rollout", name, f"--steps={steps}", *as_options(settings, seed), timeout=600).splitlines():
         row = json.loads(line)
         if not isinstance(row, dict):

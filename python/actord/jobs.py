@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Jobs in the foreground (Run) and of the daemon (Job). Both are followed in the same way: actorctl writes each round as a line of JSON
-into files of ours, and an iteration reads such a file as it grows. So a slow reader delays nothing, and all rounds stay readable."""
+into a temporary file, and an iteration reads this file as it grows. So a slow reader delays nothing, and all rounds stay readable."""
 from __future__ import annotations
 
 import contextlib
@@ -72,7 +72,7 @@ class _Followed:
                                          stderr=self._err, text=True, start_new_session=True)
 
     def _begin(self) -> None:
-        """Starts that process, if it was not started yet."""
+        """Starts the process of actorctl, if it has not been started yet."""
 
     def _is_over(self) -> bool:
         return self._process is None or self._process.poll() is not None
@@ -90,7 +90,7 @@ class _Followed:
         return self._lines(self._rounds_path)
 
     def scalars(self) -> Iterator[dict[str, Any]]:
-        """The same rounds under the names of TensorBoard's scalars, with `step` and `time`, as `actorctl metrics --metrics=scalars:` has them."""
+        """Yields the same rounds under the names of TensorBoard's scalars, with `step` and `time`, as `actorctl metrics --metrics=scalars:` writes them."""
         self._begin()
         return self._lines(self._scalars_path)
 
@@ -141,13 +141,13 @@ when the block is left."""
             time.sleep(LOOK_SEC)
 
     def wait(self, timeout: float | None = None) -> Result:
-        """Waits for its end. TimeoutError: it still runs. ActordError: it was refused or failed, with the reason."""
+        """Waits for the end of the run. TimeoutError: it still runs. ActordError: it was refused or failed, with the reason."""
         assert self._process
         if self._result is None:
             try:
                 status = self._process.wait(timeout)
             except subprocess.TimeoutExpired:
-                raise TimeoutError(f"the run goes on after {timeout:g} s") from None
+                raise TimeoutError(f"the run has not ended after {timeout:g} s") from None
             out, err = self._printed()
             try:
                 figures = json.loads(out)
@@ -168,7 +168,7 @@ when the block is left."""
         return "r" + os.path.basename(self.result.directory)
 
     def stop(self) -> None:
-        """Ends it after the round in flight, with ledger and checkpoint written."""
+        """Ends the run after its current round, with ledger and checkpoint written."""
         if not self._is_over():
             assert self._process
             self._process.send_signal(signal.SIGINT)
@@ -177,7 +177,7 @@ when the block is left."""
         return Policy.of(self.name)
 
     def rounds(self) -> list[dict[str, Any]]:
-        """Those so far."""
+        """The rounds so far."""
         return self._rows_so_far()
 
     def frame(self) -> "pandas.DataFrame":
@@ -204,7 +204,7 @@ when the block is left."""
 
 
 class Job(_Followed):
-    """A job of the daemon. It goes on when this process ends."""
+    """A job of the daemon. It continues when this Python process ends."""
 
     def __init__(self, number: int):
         self.number = number
@@ -219,18 +219,18 @@ class Job(_Followed):
         return str(self.number)
 
     def wait(self, timeout: float | None = None) -> dict[str, Any]:
-        """Returns its status when it has ended. TimeoutError: it still runs."""
+        """Waits for the end of the job, and returns its status. TimeoutError: it still runs."""
         end = None if timeout is None else time.monotonic() + timeout
         while True:
             status = self.status()
             if status["state"] == "ended":
                 return status
             if end is not None and time.monotonic() >= end:
-                raise TimeoutError(f"job {self.number} goes on after {timeout:g} s")
+                raise TimeoutError(f"job {self.number} has not ended after {timeout:g} s")
             time.sleep(LOOK_SEC * 5)
 
     def status(self) -> dict[str, Any]:
-        """The output of `actorctl status --json` for it."""
+        """The output of `actorctl status --json` for this job."""
         status: dict[str, Any] = ask("status", str(self.number))
         return status
 
@@ -292,7 +292,7 @@ def run(job: str | os.PathLike[str] | Sections, settings: Settings | None = None
     """Starts a job in the foreground and returns at once; iterate over it, or wait().
 
     job: a job file's path, or its sections as a dictionary. settings: changes, such as {"Learner.LearningRate": 1e-3}.
-    resume: a run ("r7"), a job's number or a checkpoint to go on from."""
+    resume: a run ("r7"), a job's number or a checkpoint file, from which the job continues."""
     return Run(job, settings, seed=seed, resume=resume, directory=directory)
 
 
@@ -315,6 +315,6 @@ def jobs(**filters: object) -> list[dict[str, Any]]:
 
 
 def runs() -> list[dict[str, Any]]:
-    """The runs that are kept."""
+    """The runs that are kept, as `actorctl runs --json` prints them."""
     rows: list[dict[str, Any]] = ask("runs")
     return rows

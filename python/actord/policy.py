@@ -20,8 +20,8 @@ class Policy:
 policies as tensors or ONNX.
 
     tensors: name -> array; settings: the job's settings as text, such as settings["Learner.Activation"]. observation: its input, "numbers",
-"choice" (a whole number) or "choices" (several whole numbers); a file of an older actord lacks this, and counts as "numbers". choices: if an action is several choices at once,
-how many options each of them has, such as [2, 3, 5]; else empty."""
+"choice" (a whole number) or "choices" (several whole numbers); a file of an older actord does not say it, and counts as "numbers". choices: if an
+action consists of several choices, the number of options of each, such as [2, 3, 5]; otherwise empty."""
 
     def __init__(self, path: str | os.PathLike[str]):
         try:
@@ -32,15 +32,15 @@ how many options each of them has, such as [2, 3, 5]; else empty."""
             self.settings: dict[str, str] = dict(file.metadata() or {})
             self.tensors: dict[str, numpy.ndarray] = {name: file.get_tensor(name) for name in file.keys()}
         if any(tensor.ndim == 4 for tensor in self.tensors.values()):
-            raise ValueError(f"{path}: a policy with convolutions; use actorctl export --format=onnx")
+            raise ValueError(f"{path}: its policy has convolutions; use actorctl export --format=onnx")
         hidden = [name[:-len(".weight")] for name in self.tensors if re.fullmatch(r"(actor|actor_mean|network)\.\d+\.weight", name)]
         heads = [name for name in ("actor", "actor_mean") if name + ".weight" in self.tensors]
         self._layers = sorted(hidden, key=lambda name: int(name.split(".")[1])) + heads
         if not self._layers:
-            raise ValueError(f"{path}: no policy of dense layers; see docs/policies.md for its tensors")
+            raise ValueError(f"{path}: it has no policy of dense layers; docs/policies.md explains its tensors")
         self.observation = self.settings.get("observation", "numbers")
         if self.observation not in ("numbers", "choice", "choices"):
-            raise ValueError(f"{path}: reads {self.observation}, which this package does not know; use actorctl export --format=onnx")
+            raise ValueError(f"{path}: its policy reads {self.observation}, which this package does not know; use actorctl export --format=onnx")
         normaliser = ["observation.inverse_sd"] if "observation.mean" in self.tensors else []
         missing = [name for name in [layer + ".bias" for layer in self._layers] + normaliser if name not in self.tensors]
         settings = (["Learner.Activation"] if len(self._layers) > 1 else []) + (["Learner.ObservationClip"] if normaliser else [])

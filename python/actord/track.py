@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Hands the rounds of a run or a job to a tracker of experiments, through its own package and its format on the disk: nothing is sent anywhere.
-The names are those of TensorBoard's scalars (CleanRL's where it has the figure); actorctl has the table."""
+"""Gives the rounds of a run or a job to an experiment tracker: Weights & Biases or MLflow. The tracker's own package writes them to the disk, and
+nothing is sent anywhere. Figures have the names of TensorBoard's scalars (CleanRL's, if CleanRL has the figure); actorctl(1) has the table."""
 from __future__ import annotations
 
 import importlib
@@ -13,7 +13,7 @@ from .client import ask
 from .jobs import Job, Kept, Run
 
 FLUSH_SEC, FLUSH_METRICS = 1.0, 900  # MLflow takes at most 1000 metrics at once
-# What the summary has of a job's status, beside its last figures.
+# The figures of a job's status that go into the summary, besides those of its last round.
 SUMMARY = ("result", "fault", "policy_sha256", "rounds", "env_steps", "episodes", "return_mean", "evaluation_mean", "wall_s", "emulated_s",
            "cost_paper", "cost_full", "currency")
 
@@ -138,5 +138,5 @@ def _log_end(client: Any, entities: Any, run_id: str, end: _End, step: int) -> N
     client.log_batch(run_id, metrics=[entities.Metric(f"summary/{key}", value, msec, step) for key, value in numbers.items()],
                      tags=[entities.RunTag(f"actord.{key}", value) for key, value in end.summary.items() if isinstance(value, str)])
     params = [entities.Param(key, value) for key, value in end.settings.items()]
-    for i in range(0, len(params), 100):  # as many as it takes at once
+    for i in range(0, len(params), 100):  # as many as MLflow accepts at once
         client.log_batch(run_id, params=params[i:i + 100])

@@ -62,7 +62,7 @@ def readme():
     for line in lines:
         r = literal(line)
         said[line.split()[1] if len(line.split()) > 1 else line] = r.stdout + r.stderr
-    for step in ("user _actord is made", "systemd has read its units", "system bus has read its rules"):
+    for step in ("user _actord was created", "systemd has read its units", "system bus has read its rules"):
         assert step in said["make"], (step, said["make"])
     assert re.search(r"\b1\b", said["submit"]), said["submit"]
     assert "Hopper" in said["actorctl"], said["actorctl"]
@@ -82,7 +82,7 @@ def price_sheet():
 @story("a second installation says that all is there, and the service goes on")
 def again():
     said = bash(f"make -C {ROOT} --no-print-directory install", timeout=600).stdout
-    assert "user _actord is there already" in said, said
+    assert "user _actord exists already" in said, said
     bash("systemctl is-active actord.service || actorctl --system list")
 
 
@@ -178,7 +178,7 @@ def uninstalls():
     bash("actorctl --system submit /usr/share/doc/actord/examples/hopper.conf")
     wait_for("a job", lambda: pids("actord-invoker"), 20)
     said = bash(f"make -C {ROOT} --no-print-directory uninstall", timeout=600).stdout
-    assert "actord.service is stopped" in said and "actord.service is disabled" in said and "/var/lib/actord" in said, said
+    assert "actord.service was stopped" in said and "actord.service was disabled" in said and "/var/lib/actord" in said, said
     left = [path for path in installed if os.path.exists(path)]
     assert not left, left
     assert not any(c.startswith("actord") for _, c in processes().values()), processes()

@@ -219,7 +219,7 @@ def refused():
 def broken():
     for fault, words in (("stays", "agent 'ann' was terminated or truncated, and agents still has it"), ("stranger", "agents has 'eve', which is not in "),
                          ("unpaid", "no entry for agent 'bob' in the rewards"), ("unseen", "no entry for agent 'bob' in the observations"),
-                         ("older", "step() returned no (observations, rewards, terminations")):
+                         ("older", "step() did not return (observations, rewards, terminations")):
         r = ctl("env", "rollout", "pettingzoo:relay", *sets(), "--set", "fault=" + fault, "--steps=20")
         assert r.status != 0 and words in r.err, (fault, r.status, r.err)
 

@@ -170,7 +170,7 @@ print(json.dumps(said))
 """, json.dumps(JOB), STATE, run("catch", "Job.StopSteps=2000").state_directory and newest_checkpoint())
     assert "did you mean LearningRate?" in got[0] and got[0].startswith("2 "), got
     assert "CartPole-v1" in got[1] and "/nowhere.conf" in got[2], got
-    assert "one line" in got[3], got
+    assert "must be a single line" in got[3], got
     equal(glob.glob(os.path.join(STATE, ".actord-*")), [], "job files left")
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The half of the bridge that may be slow: it makes an environment, reads its spaces, and finds out whether it can be saved.
+"""The part of the bridge to Gymnasium that may be slow: it makes an environment, reads its spaces, and finds out whether it can be saved.
 
-Part of env-gym.so, and run in an actor's sandbox; steps never come by here. What a user has to hear is a Refusal: one sentence."""
+It is part of env-gym.so and runs in an actor's sandbox. Steps of an episode do not call it. A Refusal is one sentence for the user."""
 import ast, difflib, importlib, importlib.util, io, os, pickle, random, sys, traceback, types
 
 TELL_BYTES = 8192
 STEPS_BEFORE, STEPS_CHECKED, SEED_CHECKED = 10, 50, 20
-HORIZON_MAX = 1 << 24  # that can be told
+HORIZON_MAX = 1 << 24  # the longest that a spec can state
 STACK_MAX = 16
 SNAPSHOT_UNIT = 4096  # processes should agree on a size, though they may disagree by some bytes of it
 SNAPSHOT_BYTES_MAX = (64 << 20) - SNAPSHOT_UNIT
@@ -16,8 +16,8 @@ class Refusal(Exception):
     pass
 
 
-# What packages that environments commonly need are called in the package index; pictures need no window here. Any other module may be the user's
-# own, or a word that a stranger chose: anyone may upload a package of that name, so no message says to install it from there.
+# The names in the package index of modules that environments commonly need (the OpenCV without windows, since an actor has no screen). Any other
+# module may be the user's own, or a name that a stranger chose: anyone may upload a package of that name, so no message advises to install it.
 DISTRIBUTIONS = {"Box2D": "'gymnasium[box2d]'", "PIL": "pillow", "ale_py": "ale-py", "cv2": "opencv-python-headless", "gymnasium": "gymnasium",
                  "mpe2": "mpe2", "mujoco": "mujoco", "numpy": "numpy", "pettingzoo": "pettingzoo", "pygame": "pygame", "scipy": "scipy",
                  "moviepy": "moviepy", "imageio": "imageio"}
@@ -26,30 +26,30 @@ absent = ""  # the module that was missing last
 
 
 def missing(name):
-    """A package that is not there, told by its name and by where it was looked for."""
+    """The refusal for a missing module: it says its name, where it was looked for, and what to do."""
     global absent
     absent = name
     wanted = DISTRIBUTIONS.get(name)
     if not wanted:
         places = [f"PythonPath={modules}"] if modules else []
         places += [f"the virtual environment Python={venv}" if venv else "the system's python3"]
-        other = f"install it into {venv} as its authors say" if venv else "write [Actor] Python=DIR with a virtual environment that has it"
-        return Refusal(f"there is no module {name} in {' or in '.join(places)}: if it is yours, write [Actor] PythonPath=DIR with the directory that it "
-                       f"lies in; if it is not, {other}; what `pip install -e` leaves elsewhere is not seen")
+        other = f"install it into {venv} as its authors describe" if venv else "write [Actor] Python=DIR with a virtual environment that has it"
+        return Refusal(f"there is no module {name} in {' or in '.join(places)}: if it is your own, write [Actor] PythonPath=DIR with the directory in "
+                       f"which it lies; if not, {other}. Files that `pip install -e` leaves elsewhere are not seen")
     if not venv:
-        return Refusal(f"the system's python3 has no package {name}: install it, or name by [Actor] Python= a virtual environment "
-                       f"that has it (pip install {wanted})")
-    return Refusal(f"Python={venv}: this virtual environment has no package {name}: install it by {venv}/bin/pip install {wanted}, and not "
-                   f"with -e, since what lies elsewhere is not seen")
+        return Refusal(f"the system's python3 has no package {name}: install it, or write [Actor] Python=DIR with a virtual "
+                       f"environment that has it (pip install {wanted})")
+    return Refusal(f"Python={venv}: this virtual environment has no package {name}: install it by {venv}/bin/pip install {wanted} (not with "
+                   f"-e: files outside of the virtual environment are not seen)")
 
 
 def missed():
-    """For the job's record, which has no room for a sentence."""
+    """The name of the missing module, for the job's record, which has no room for a sentence."""
     return absent
 
 
 def explain(error):
-    """One sentence for a missing package, wherever that was found out; any other error as it is."""
+    """Turns the error of a missing package into one sentence, wherever it was raised; returns any other error as it is."""
     if isinstance(error, Refusal):
         return error
     dependency = "gym" in globals() and isinstance(error, gym.error.DependencyNotInstalled)
@@ -58,14 +58,14 @@ def explain(error):
     cause = error if getattr(error, "name", None) else error.__cause__ or error.__context__
     if isinstance(cause, ModuleNotFoundError) and cause.name:
         top = cause.name.split(".")[0]
-        # A part of a package that is there is no package.
+        # If the package is there, a part of it is missing: that is another error.
         return error if top in sys.modules else missing(top)
     place = f"Python={venv}: in this virtual environment" if venv else "in the system's python3"
     return Refusal(f"{place} a package is missing or does not load: {error}" + (f" ({type(cause).__name__}: {cause})" if cause else ""))
 
 
 def tell(error):
-    """A traceback for people: bounded, and without anything that moves a terminal's cursor."""
+    """Writes an error to standard error: bounded, and without characters that move a terminal's cursor."""
     error = explain(error)
     text = str(error) if isinstance(error, Refusal) else "".join(traceback.format_exception(error)).rstrip()
     if len(text) > TELL_BYTES:
@@ -75,7 +75,7 @@ def tell(error):
 
 
 class Windows(types.ModuleType):
-    """In place of glfw, which Gymnasium's MuJoCo tasks import whether or not they open a window. The import of the real one starts a process and writes
+    """Takes the place of glfw, which Gymnasium's MuJoCo tasks import even if they open no window. The import of the real module starts a process and writes
     code into memory; a sandbox allows neither, and has no screen."""
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -84,7 +84,7 @@ class Windows(types.ModuleType):
 
 
 class Mended:
-    """Mends a package that starts threads, as an actor may have only one: when the package is imported, whenever that is."""
+    """Changes a package when it is imported, such as one that starts threads: an actor may have only one."""
     def __init__(self, name, mend):
         self.name, self.mend = name, mend
 
@@ -93,16 +93,16 @@ class Mended:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
-        if spec and spec.loader:  # a directory that is no package has none
+        if spec and spec.loader:  # a directory without a package has no loader
             execute = spec.loader.exec_module
             spec.loader.exec_module = lambda module: (execute(module), self.mend(module))
         return spec
 
 
 def mend_mujoco(mujoco):
-    """Newer compilers start threads unless a model forbids it."""
+    """Newer MuJoCo compiles models with threads, unless the model forbids it."""
     if not hasattr(mujoco, "MjSpec"):
-        return  # older than the threads
+        return  # an older MuJoCo, which starts no threads
 
     def one_thread(read):
         def load(source, assets=None):
@@ -115,7 +115,7 @@ def mend_mujoco(mujoco):
 
 
 class Clock:
-    """For pygame's. No step waits for pictures that are not shown."""
+    """Takes the place of pygame's clock, so that no step waits for the time of a picture that is not shown."""
 
     def tick(self, framerate=0):
         return 0
@@ -129,15 +129,15 @@ class Clock:
 
 
 def mend_pygame(pygame):
-    """Some environments see what they draw, and have a clock whether or not anybody else looks."""
+    """Some environments draw to make their observations, and wait for a clock in each step even if no window is open."""
     for home in pygame, pygame.time:
         if hasattr(home, "Clock"):
             home.Clock = Clock
 
 
 def prepare(python, root, path, path_root):
-    """The packages of the virtual environment `python`, which lies at `root`, or of the system where both are empty; the user's own modules of `path`,
-    which lies at `path_root`, stand before them and behind the interpreter's, so that a file of theirs called random.py does no harm."""
+    """Makes the packages of the virtual environment `python`, which is found at `root`, importable; if both are empty, those of the system. The user's own
+    modules of `path`, found at `path_root`, come before them, but after the interpreter's, so that a file random.py of the user does no harm."""
     import site
     global venv, modules, np, gym
     venv, modules = python, path
@@ -145,7 +145,7 @@ def prepare(python, root, path, path_root):
         try:
             os.listdir(path_root)
         except OSError as e:
-            raise Refusal(f"PythonPath={path}: the job cannot read this directory: {e.strerror}; it must be readable for all users")
+            raise Refusal(f"PythonPath={path}: the job cannot read this directory: {e.strerror}; make it readable for all users")
         sys.path.append(path_root)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     system = not root
@@ -156,12 +156,12 @@ def prepare(python, root, path, path_root):
             with open(f"{root}/pyvenv.cfg", encoding="utf-8") as f:
                 settings = dict(line.split("=", 1) for line in f if "=" in line)
         except OSError as e:
-            raise Refusal(f"Python={python}: this is no virtual environment that the job can read: {e.strerror}: "
+            raise Refusal(f"Python={python}: this is not a virtual environment that the job can read: {e.strerror}: "
                           f"{(e.filename or '').removeprefix(root)}")
         if version not in there:
             others = [name for name in there if name.startswith("python")]
-            raise Refusal(f"Python={python}: this virtual environment is of {' and '.join(others) or 'no Python'}, and this actord "
-                          f"has {version}: make it with {version} -m venv")
+            raise Refusal(f"Python={python}: this virtual environment is for {' and '.join(others) or 'no Python'}, but this actord "
+                          f"uses {version}: make one with {version} -m venv")
         site.addsitedir(packages)
         system = {k.strip(): v.strip() for k, v in settings.items()}.get("include-system-site-packages") == "true"
     if system:
@@ -173,7 +173,7 @@ def prepare(python, root, path, path_root):
     import numpy as np
     import gymnasium as gym
     for package in np, gym:
-        if not getattr(package, "__file__", None):  # a directory whose files are not there, or are links to where nothing is seen
+        if not getattr(package, "__file__", None):  # a directory whose files are missing, or are links to outside of it
             raise missing(package.__name__)
 
 
@@ -229,13 +229,13 @@ def wrap(env, text):
             arguments = [argument(a) for a in call.args]
             keywords = {k.arg: argument(k.value) for k in call.keywords}
         except (SyntaxError, ValueError):
-            raise Refusal(f"Wrappers={word}: this is no Name or Name(arguments), where arguments are literals")
+            raise Refusal(f"Wrappers={word}: write Name or Name(arguments), with literals as arguments")
         env = wrapped(wrapper_of(call.func, word), env, arguments, keywords, word)
     return env
 
 
 def wrapped(wrapper, env, arguments, keywords, word):
-    """One sentence for arguments that a wrapper does not take; an error of the user's own wrapper is told with its traceback."""
+    """Applies a wrapper. Arguments that it does not take are refused in one sentence; an error inside the user's own wrapper keeps its traceback."""
     try:
         new = wrapper(env, *arguments, **keywords)
     except (Refusal, ImportError, gym.error.DependencyNotInstalled):
@@ -245,7 +245,7 @@ def wrapped(wrapper, env, arguments, keywords, word):
             raise
         raise Refusal(f"Wrappers={word}: {str(e) or type(e).__name__}")
     if not isinstance(new, gym.Env):
-        raise Refusal(f"Wrappers={word}: this makes no environment of one")
+        raise Refusal(f"Wrappers={word}: it did not return an environment")
     return new
 
 
@@ -264,51 +264,51 @@ def make(name, options):
         if name.startswith("ALE/"):
             if importlib.util.find_spec("ale_py") is None:
                 raise missing("ale_py")
-            raise Refusal(f"gym:{name}: what ale_py registers is gym:ale_py:{name}")
-        raise Refusal(f"gym:{name}: {e} What a module registers is gym:MODULE:ID")
+            raise Refusal(f"gym:{name}: write gym:ale_py:{name}, since the module ale_py registers it")
+        raise Refusal(f"gym:{name}: {e} If a module registers it, write gym:MODULE:ID")
     except gym.error.Error as e:
         raise Refusal(f"gym:{name}: {e}")
 
 
 BOX, DISCRETE, MULTI_DISCRETE = 3, 1, 2
-CHOICES_MAX = 64  # numbers of an action that are choices
+CHOICES_MAX = 64  # how many choices an action may have
 ELEMENTS = {"float32": 1, "float64": 2, "uint8": 4}
 
 
 def is_flattened(s):
-    """Whether an observation becomes the numbers that FlattenObservation makes of it: a 1 among zeros for each choice, or the bits."""
+    """Whether observations are flattened as FlattenObservation does it: each choice becomes a 1 among zeros, and bits stay bits."""
     return type(s) in (gym.spaces.MultiDiscrete, gym.spaces.MultiBinary)
 
 
 def space(env, name, action):
-    """(kind, element, shape, n, start, low, high) of a space that the core knows."""
+    """Returns a space as the module in C reads it: (kind, element, shape, n, start, low, high)."""
     s = env.action_space if action else env.observation_space
     what = "action" if action else "observation"
     if type(s) is gym.spaces.Discrete:
         return DISCRETE, 3, (), int(s.n), int(s.start), 0.0, 0.0
     if action and type(s) is gym.spaces.MultiDiscrete:
         if not 1 <= s.nvec.size <= CHOICES_MAX or s.dtype.name not in ("int32", "int64"):
-            raise Refusal(f"{name}: its action space is {s}, and a MultiDiscrete may have {CHOICES_MAX} numbers of int32 or int64")
+            raise Refusal(f"{name}: its action space is {s}, but a MultiDiscrete may have at most {CHOICES_MAX} numbers, of int32 or int64")
         return MULTI_DISCRETE, 3, (int(s.nvec.size),), 0, 0, 0.0, 0.0
     if not action and is_flattened(s):
         return BOX, ELEMENTS["float32"], (int(gym.spaces.flatdim(s)),), 0, 0, 0.0, 1.0
     if not isinstance(s, gym.spaces.Box):
         wanted = "Box, a Discrete or a MultiDiscrete" if action else "Box, a Discrete, a MultiDiscrete or a MultiBinary"
-        hint = "" if action else "; Wrappers=FlattenObservation may make a Box of it"
-        raise Refusal(f"{name}: its {what} space is {s}, and there must be a {wanted}{hint}")
+        hint = "" if action else "; Wrappers=FlattenObservation may turn it into a Box"
+        raise Refusal(f"{name}: its {what} space is {s}, but it must be a {wanted}{hint}")
     kinds = ("float32", "float64") if action else tuple(ELEMENTS)
     if s.dtype.name not in kinds:
-        hint = "" if action else "; Wrappers=DtypeObservation(float32) makes one of it"
-        raise Refusal(f"{name}: its {what} space is {s}, and a Box must be of {', '.join(kinds)}{hint}")
+        hint = "" if action else "; Wrappers=DtypeObservation(float32) converts it"
+        raise Refusal(f"{name}: its {what} space is {s}, but a Box must be of {' or '.join(kinds)}{hint}")
     if len(s.shape) > 4:
-        raise Refusal(f"{name}: its {what} space is {s}, and four dimensions are the most")
+        raise Refusal(f"{name}: its {what} space is {s}, but it may have at most four dimensions")
     if 0 in s.shape:
         raise Refusal(f"{name}: its {what} space is {s}, which holds no number")
     return BOX, ELEMENTS[s.dtype.name], tuple(map(int, s.shape)) or (1,), 0, 0, float(s.low.min()), float(s.high.max())
 
 
 def horizon(env):
-    """The least of its time limits; 0: it has none. They truncate by themselves, this is told to people."""
+    """The shortest of its time limits, for people; 0: it has none. The environment ends episodes by itself."""
     limits = []
     while isinstance(env, gym.Wrapper):
         if isinstance(env, gym.wrappers.TimeLimit):
@@ -319,7 +319,7 @@ def horizon(env):
 
 
 def stack(env):
-    """How many frames an observation is made of, where it is a stack as actord/env.h has them; 0: it is none."""
+    """How many frames an observation has, if it is a stack of frames as actord/env.h defines it; 0: it is not."""
     kind = gym.wrappers.FrameStackObservation
     if type(env) is not kind or getattr(env, "padding_type", "") != "reset" or not 2 <= env.stack_size <= STACK_MAX:
         return 0
@@ -334,8 +334,8 @@ def describe(env, name):
 
 
 def action_parts(env):
-    """An action of a Box or a MultiDiscrete as memory that the next one is written into, the call that makes an array of it, its bounds; of choices the
-    first and the last of each."""
+    """Returns the memory for an action of a Box or a MultiDiscrete, the call that makes an array from it, and its bounds (the first and the last option of
+    each choice)."""
     s = env.action_space
     array = np.zeros(s.shape, s.dtype)
     if isinstance(s, gym.spaces.Box):
@@ -347,31 +347,31 @@ def action_parts(env):
 
 
 def as_array(env):
-    """What makes an observation of any other kind an array of the space's, or fails."""
+    """Returns a function that turns any observation into an array of the space, or raises a Refusal."""
     s = env.observation_space
 
     def flattened(observation):
         array = np.asarray(observation, dtype=s.dtype)
         if not s.contains(array):
-            raise Refusal(f"an observation is {array.tolist()}, and the observation space is {s}")
+            raise Refusal(f"an observation is {array.tolist()}, but the observation space is {s}")
         return np.ascontiguousarray(gym.spaces.flatten(s, array), dtype=np.float32)
 
     def convert(observation):
         array = np.ascontiguousarray(observation, dtype=s.dtype)
         if array.shape != (s.shape or (1,)):
-            raise Refusal(f"an observation has the shape {array.shape}, and the observation space is {s}")
+            raise Refusal(f"an observation has the shape {array.shape}, but the observation space is {s}")
         return array
     return flattened if is_flattened(s) else convert
 
 
 def frame(env, side_max):
-    """What it renders: (width, height, bytes of red, green and blue from the top left, seconds of a step)."""
+    """Renders a picture: (width, height, bytes of red, green and blue from the top left, seconds of a step)."""
     image = env.render()
     if isinstance(image, list) and image:
         image = image[-1]
     image = np.asarray(image)
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] < 3:
-        raise Refusal("render() gives no picture: it needs render_mode='rgb_array', and there is " +
+        raise Refusal("render() returns no picture: it needs render_mode='rgb_array', but there is " +
                       (f"an array of {image.dtype} with the shape {image.shape}" if image.ndim else str(env.render_mode)))
     thin = -(-max(image.shape[:2]) // side_max)
     image = np.ascontiguousarray(image[::thin, ::thin, :3])
@@ -380,7 +380,7 @@ def frame(env, side_max):
 
 
 def seed_globals(seed):
-    """For environments that draw from the one stream that all of a process share."""
+    """Seeds the random streams of the whole process, for environments that draw from these."""
     random.seed(seed)
     np.random.seed(seed & 0xffffffff)
 
@@ -390,7 +390,7 @@ def globals_state():
     return random.getstate(), state[1].tobytes(), state[2:]
 
 
-# Emulators save themselves, and what pickle would take of them is only how they were made.
+# Emulators have functions of their own for this. pickle would keep only how they were made.
 def has_own_state(base):
     return hasattr(base, "clone_state") and hasattr(base, "restore_state")
 
@@ -407,7 +407,7 @@ class PlainFreezer(Freezer, pickle.Pickler):
 
 
 def function_freezer():
-    """Slower, and takes the functions that some wrappers hold; Gymnasium comes with it."""
+    """A slower pickler, which also saves functions, as some wrappers hold them. Gymnasium requires its package."""
     import cloudpickle
     return type("FunctionFreezer", (Freezer, cloudpickle.Pickler), {})
 
@@ -428,7 +428,7 @@ class Thawer(pickle.Unpickler):
 
 
 def freeze(env):
-    """All that the next step depends on, as bytes."""
+    """Returns everything on which the next step depends, as bytes."""
     base = env.unwrapped
     out = io.BytesIO()
     freezer = freezer_class(out, protocol=5)
@@ -450,26 +450,26 @@ def reset(env, seed):
     """The first observation."""
     result = env.reset(seed=seed)
     if not isinstance(result, tuple) or len(result) != 2:
-        raise Refusal("reset() returned no (observation, info), as Gymnasium's environments do; those of the older gym need a wrapper")
+        raise Refusal("reset() did not return (observation, info), as Gymnasium's environments do; those of the older gym need a wrapper")
     return np.asarray(result[0]).tobytes()
 
 
 def step(env, action):
     result = env.step(action)
     if not isinstance(result, tuple) or len(result) != 5:
-        raise Refusal("step() returned no (observation, reward, terminated, truncated, info), as Gymnasium's environments do; those of the "
-                      "older gym need a wrapper")
+        raise Refusal("step() did not return (observation, reward, terminated, truncated, info), as Gymnasium's environments do; those "
+                      "of the older gym need a wrapper")
     observation, reward, terminated, truncated, _ = result
     try:
-        number = np.float64(float(reward)).tobytes()  # one that is not finite is found later, and equals itself here
+        number = np.float64(float(reward)).tobytes()  # a reward that is not finite is refused later; as bytes NaN equals itself
     except (TypeError, ValueError):
-        raise Refusal(f"step() returned the reward {reward!r}, which is no number")
+        raise Refusal(f"step() returned the reward {reward!r}, which is not a number")
     return np.asarray(observation).tobytes(), number, bool(terminated), bool(truncated)
 
 
 def trace(env, actions, seeded):
-    """What an environment shows under these actions, and whether its steps draw from shared streams. seeded: these are set before each
-    step, as the bridge does it then."""
+    """Returns what an environment shows under these actions, and whether its steps draw from the process's random streams. seeded: these are
+    seeded before each step, as the bridge does for such environments."""
     seen, draws = [], False
     for k, a in enumerate(actions):
         if seeded:
@@ -489,15 +489,16 @@ def episode(env, actions, draws):
 
 
 def named(error):
-    """Assertions often say no more than what they are."""
+    """The error with its type, since many assertions have no message."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def check(env):
-    """Steps a copy that was saved and restored beside the original. (bytes of a snapshot, 0: none that could be trusted; whether
-    steps draw from shared streams; whether episodes show what was before their reset; why there is no snapshot)."""
+    """Compares the steps of a copy that was saved and restored with those of the original. Returns (the bytes of a snapshot, 0: there is none
+    that can be trusted; whether steps draw from the process's random streams; whether episodes depend on what was before their reset; why
+    there is no snapshot)."""
     env.action_space.seed(SEED_CHECKED)
-    sample = getattr(env, "sample", env.action_space.sample)  # all agents of several
+    sample = getattr(env, "sample", env.action_space.sample)  # of several agents: an action of each
     actions = [sample() for _ in range(STEPS_BEFORE + STEPS_CHECKED)]
     try:
         new, reason = choose_freezer(env), ""

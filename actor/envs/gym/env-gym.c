@@ -356,7 +356,8 @@ static int step_read(const GymInstance *i, PyObject *result, void *ret_observati
 
         if (!PyTuple_Check(result) || PyTuple_GET_SIZE(result) != 5) {
                 PyErr_SetString(PyExc_TypeError,
-                                "step() returned no (observation, reward, terminated, truncated, info)");
+                                "step() did not return (observation, reward, terminated, truncated, "
+                                "info)");
                 return python_tell();
         }
         reward = PyFloat_AsDouble(PyTuple_GET_ITEM(result, 1));

@@ -236,8 +236,8 @@ static int check_result(PyObject *result) {
         if (fits)
                 return 0;
         PyErr_SetString(PyExc_TypeError,
-                        "step() returned no (observations, rewards, terminations, truncations, infos), each "
-                        "a dictionary by agent");
+                        "step() did not return (observations, rewards, terminations, truncations, infos), "
+                        "each a dictionary by agent");
         return python_tell();
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Environments of PettingZoo's parallel kind, for Environment=pettingzoo:MODULE: beside bridge.py, and as slow as that."""
+"""Environments of PettingZoo's parallel kind, for Environment=pettingzoo:MODULE. Like bridge.py, it may be slow: steps do not call it."""
 import difflib, importlib, importlib.util, pkgutil
 import actord_bridge as bridge
 from actord_bridge import Refusal
@@ -9,7 +9,7 @@ FAMILIES = "atari", "butterfly", "classic", "magent", "mpe", "sisl"
 
 
 class Parallel:
-    """In the shape of an environment of one agent, which is what bridge.py saves, tries and paints."""
+    """Looks like an environment of one agent, so that bridge.py can save it, check it and render it."""
     spec = None
 
     def __init__(self, world, observation_space, action_space):
@@ -24,7 +24,7 @@ class Parallel:
         return [self.action_space.sample() for _ in self.agents]
 
     def seen(self, *dictionaries):
-        """All that agents were told, as numbers in one order."""
+        """Everything that the agents received, as numbers in a fixed order."""
         parts = [bridge.np.ravel(d[a]).astype(bridge.np.float64) for d in dictionaries for a in self.agents if a in d]
         strangers = [a for a in self.world.agents if a not in self.agents]
         if strangers:
@@ -35,13 +35,13 @@ class Parallel:
     def reset(self, seed=None):
         result = self.world.reset(seed=seed)
         if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[0], dict):
-            raise Refusal("reset() returned no (observations, infos), each a dictionary by agent, as environments of PettingZoo's parallel kind do")
+            raise Refusal("reset() did not return (observations, infos), each a dictionary by agent, as environments of PettingZoo's parallel kind do")
         return self.seen(result[0]), result[1]
 
     def step(self, actions):
         result = self.world.step({a: x for a, x in zip(self.agents, actions) if a in self.world.agents})
         if not isinstance(result, tuple) or len(result) != 5 or not all(isinstance(d, dict) for d in result[:4]):
-            raise Refusal("step() returned no (observations, rewards, terminations, truncations, infos), each a dictionary by agent, as "
+            raise Refusal("step() did not return (observations, rewards, terminations, truncations, infos), each a dictionary by agent, as "
                           "environments of PettingZoo's parallel kind do")
         return self.seen(*result[:4]), 0.0, not self.world.agents, False, result[4]
 
@@ -53,7 +53,7 @@ class Parallel:
 
 
 def there(name):
-    """Whether a module of this dotted name is found; the packages that it lies in are imported."""
+    """Whether a module of this dotted name is found. Its parent packages are imported."""
     try:
         return importlib.util.find_spec(name) is not None
     except ModuleNotFoundError:
@@ -61,15 +61,15 @@ def there(name):
 
 
 def moved(name, family, rest):
-    """PettingZoo's families that became packages of their own say so by an ImportError."""
+    """The refusal for a family of PettingZoo that is a package of its own now. PettingZoo raises an ImportError for these."""
     package = family + "2"
     install = f"{bridge.venv}/bin/pip install {package}" if bridge.venv else f"pip install {package}, into the virtual environment of [Actor] Python="
-    return Refusal(f"pettingzoo:{name}: this PettingZoo has no {family} any more, which is the package {package} now: {install}, and write "
+    return Refusal(f"pettingzoo:{name}: {family} is no longer part of PettingZoo, but the package {package}: {install}, and write "
                    f"Environment=pettingzoo:{package}.{rest}")
 
 
 def module_of(name):
-    """PettingZoo's own module of that name, else any other."""
+    """Imports PettingZoo's module of that name; if there is none, any other module of that name."""
     family, _, rest = name.partition(".")
     try:
         if there("pettingzoo") and there("pettingzoo." + name):
@@ -96,10 +96,10 @@ def module_of(name):
 
 
 def spaces_of(name, world):
-    """The space of observations and that of actions, which are the same for all agents: they share a policy."""
+    """Returns the spaces of observations and of actions. They must be the same for all agents, since these share a policy."""
     agents = tuple(world.possible_agents)
     if not 1 <= len(agents) <= AGENTS_MAX:
-        raise Refusal(f"pettingzoo:{name}: it has {len(agents)} possible_agents, and there must be from 1 to {AGENTS_MAX}")
+        raise Refusal(f"pettingzoo:{name}: it has {len(agents)} possible_agents, but there must be from 1 to {AGENTS_MAX}")
     found = []
     for what, space in ("observation", world.observation_space), ("action", world.action_space):
         first = space(agents[0])
@@ -123,16 +123,16 @@ def make_parallel(name, options):
         raise Refusal(f"pettingzoo:{name}: [Environment]: {e}")
     for method in "possible_agents", "observation_space", "action_space", "reset", "step":
         if not hasattr(world, method):
-            raise Refusal(f"pettingzoo:{name}: what parallel_env() makes has no {method}, as environments of PettingZoo's parallel kind have")
+            raise Refusal(f"pettingzoo:{name}: the environment of parallel_env() has no {method}, unlike those of PettingZoo's parallel kind")
     return Parallel(world, *spaces_of(name, world))
 
 
 def state_of(env):
-    """(how many numbers state() gives, its bounds); 0: it gives nothing."""
+    """Returns how many numbers state() has (0: there is no state()), and their bounds."""
     env.reset(seed=bridge.SEED_CHECKED)
     try:
         n = int(bridge.np.size(env.world.state())) if hasattr(env.world, "state") else 0
-    except NotImplementedError:  # as ParallelEnv has it
+    except NotImplementedError:  # the default of ParallelEnv
         n = 0
     bounds = getattr(env.world, "state_space", None)
     low, high = getattr(bounds, "low", -bridge.np.inf), getattr(bounds, "high", bridge.np.inf)
@@ -140,7 +140,8 @@ def state_of(env):
 
 
 def describe_agents(env):
-    """The names of agents, their numbers, what is observed of one that is not there, what makes an array of a state, and the state's size and bounds."""
+    """Returns the names of agents, their numbers, the observation of an agent that is absent, the function that turns a state into an array, and the
+    state's size and bounds."""
     s = env.observation_space
     absent = bridge.np.clip(bridge.np.zeros(s.shape, s.dtype), s.low, s.high).tobytes() if hasattr(s, "low") else bytes(4)
     if bridge.is_flattened(s):
@@ -150,6 +151,6 @@ def describe_agents(env):
     def convert(state):
         array = bridge.np.ascontiguousarray(state, dtype=bridge.np.float32).ravel()
         if array.size != n:
-            raise Refusal(f"state() gives {array.size} numbers, and gave {n} at first")
+            raise Refusal(f"state() returned {array.size} numbers, but {n} at first")
         return array
     return env.agents, {a: k for k, a in enumerate(env.agents)}, absent, convert, n, low, high
