@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon, as Cockpit's bridge reaches it on the system bus. A user's own jobs are theirs even while Cockpit has
- * administrative access: only what concerns others goes through the privileged bridge. */
+/* Calls of the daemon on the system bus, through Cockpit's bridge. Even while Cockpit has administrative access, calls
+ * about the user's own jobs go through the user's bridge; only calls about the jobs of others go through the privileged one. */
 const NAME = "org.actord1", PATH = "/org/actord1";
 const MANAGER = "org.actord1.Manager", JOB = "org.actord1.Job";
 
@@ -18,7 +18,7 @@ function administrator() {
     return privileged;
 }
 
-/* Whose job it is decides by which of the two connections it is asked for. */
+/* The owner of a job decides which of the two connections is used. */
 function connectionFor(uid) {
     return isAdministrator() && me !== null && uid !== me.id ? administrator() : plain;
 }
@@ -26,7 +26,7 @@ function connectionFor(uid) {
 const manager = (method, args, type, connection = plain) => connection.call(PATH, MANAGER, method, args, { type });
 const job = (id, uid, method, args = [], type = "") => connectionFor(uid).call(`${PATH}/job/${id}`, JOB, method, args, { type });
 
-/* `changed` is called, without saying what, when the list of jobs or the figures of one may be others. */
+/* changed: called, without arguments, when the list of jobs or the figures of a job may have changed. */
 export async function begin(changed) {
     me = await cockpit.user();
     for (const [path, interface_] of [[PATH, MANAGER], [null, "org.freedesktop.DBus.Properties"]])
@@ -58,7 +58,7 @@ export async function properties(id) {
     return Object.fromEntries(Object.entries(all).map(([name, value]) => [name, value.v]));
 }
 
-/* Rows of numbers, one object each; what was not measured is missing from it. */
+/* Returns an object for each round. It lacks the figures that were not measured. */
 export async function series(id, uid, after, most) {
     const [names, rows] = await job(id, uid, "GetSeries", [after, most], "tu");
     return rows.map(row => Object.fromEntries(names.map((name, i) => [name, row[i]]).filter(([, value]) => Number.isFinite(value))));
@@ -75,7 +75,7 @@ export const totals = async () => (await manager("GetTotals", [], "", isAdminist
 export const sheets = async () => (await manager("ListPriceSheets", [], ""))[0];
 export const sheet = async name => (await manager("GetPriceSheet", [name], "s"))[0];
 
-/* Names of users as this host knows them, also where they are in no file. */
+/* The names of users as this host knows them, including users that no file lists. */
 const users = new Map();
 export function user(uid) {
     if (!users.has(uid))

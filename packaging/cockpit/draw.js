@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Elements of the page. What comes from the bus was written by users: it becomes text nodes, never markup. */
+/* Makes elements of the page. Texts from the bus may come from users, so they become text nodes, never markup. */
 const SVG = "http://www.w3.org/2000/svg";
 
 export function element(name, properties = {}, ...children) {
@@ -8,7 +8,7 @@ export function element(name, properties = {}, ...children) {
     return node;
 }
 
-/* columns: [title, class] each; a row is a list of texts or nodes, with `sum` set where it adds up others. */
+/* columns: [title, class] each; a row is a list of texts or nodes, and has `sum` set if it adds up others. */
 export function table(columns, rows) {
     const head = element("tr", {}, ...columns.map(([title, kind]) => element("th", { className: kind ?? "", textContent: title, scope: "col" })));
     const body = rows.map(row => element("tr", { className: row.sum ? "sum" : "" }, ...cells(columns, row)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The page: a place of the address (#/, #/job/7, #/submit, #/bills, #/prices) shows one section, and each section has a
- * function that fills it. Signals of the daemon and the clock call that function again, once a second at most. */
+/* The page. Each address (#/, #/job/7, #/submit, #/bills, #/prices) shows one section, and each section has a function
+ * that fills it. Signals of the daemon and the clock call this function again, at most once a second. */
 import * as daemon from "./daemon.js";
 import { cells, element, money, number, plot, quantity, seconds, table, time } from "./draw.js";
 
@@ -59,8 +59,8 @@ function fillFacts(p) {
         ...fact("Limits not enforced", (p.LimitsNotEnforced ?? []).join(", ")), ...fact("Policy SHA-256", p.PolicySHA256));
 }
 
-/* The rounds of the job that is shown. Only late ones are asked for again, since an evaluation may end some rounds after its
- * own; where they become too many every second one is left out, rounds with an evaluation last. */
+/* The rounds of the job that is shown. Only the latest ones are requested again, since an evaluation may end some rounds after
+ * its own. If there are too many rounds, every second one is left out; rounds with an evaluation are left out last. */
 let curve = { id: 0, rows: [] };
 async function rounds(id, uid) {
     if (curve.id !== id)
@@ -158,8 +158,8 @@ function show() {
     }
 }
 
-/* One at a time. If the user went to another place meanwhile, that one is filled next; figures that changed wait for the
- * clock. A place that was left keeps its old content, unseen. */
+/* Fills one section at a time. If the user has gone to another address meanwhile, that section is filled next; figures that
+ * have changed wait for the clock. A section that is not shown keeps its old content. */
 async function fill() {
     if (filling) {
         again = true;
@@ -198,7 +198,7 @@ function goTo() {
     fill();
 }
 
-/* A line for each mistake, which begins with file and line. */
+/* Shows a line for each mistake; the line begins with the file and the line number. */
 function showMistakes(error) {
     at("verdict").textContent = "";
     at("mistakes").replaceChildren(...(error.message || error.problem || String(error)).split("\n").filter(Boolean).map(mistake => {
@@ -258,7 +258,7 @@ async function act(method) {
     }
 }
 
-/* What a user chose in Cockpit's menu; without a choice the browser decides. */
+/* Takes the style that the user chose in Cockpit's menu; without a choice the browser decides. */
 function applyStyle() {
     document.documentElement.dataset.style = localStorage.getItem("shell:style") ?? "auto";
 }
@@ -289,7 +289,7 @@ function listen() {
         at("ask").showModal();
     });
     at("ask").addEventListener("close", () => at("ask").returnValue === "yes" && act("Stop"));
-    /* A daemon without jobs ends by itself, so only jobs that live are asked for again and again. */
+    /* A daemon without jobs ends by itself, so the page asks regularly only while there are jobs that have not ended. */
     setInterval(() => alive && soon(), POLL_MSEC);
 }
 
