@@ -2,14 +2,14 @@
 #
 # make            builds into build/; build/actorctl and build/actord work from there without installation
 # make demo       installs what is missing, builds, trains CartPole and Hopper
-# make MUJOCO=DIR the same, and the MuJoCo tasks on that release too
-# make check      installs what the tests need, runs every test of this machine
+# make MUJOCO=DIR the same, and the MuJoCo tasks on the release in DIR, too
+# make check      installs what the tests need, and runs each test that this machine can run
 # make check-vm   the tests that need every cgroup controller, in a virtual machine
 # make V=1        the same with every command shown
 # make check-asan check-tsan check-valgrind check-style check-fuzz check-parity check-clang check-distributions check-reproducible bench bench-peers
 # make install    DESTDIR= PREFIX=/usr
 #
-# Each room is a folder; a new file in a room is built without a line here.
+# A new file in a folder of the source is built without a line here.
 
 B ?= build
 PREFIX ?= /usr
@@ -56,7 +56,7 @@ SRC_fused    := learner/fused.c
 SRC_job      := $(sort $(wildcard learner/job/*.c))
 SRC_learner  := $(sort $(filter-out $(SRC_fused) $(SRC_job),$(wildcard learner/*.c learner/*/*.c)))
 SRC_actorctl := $(sort $(wildcard actorctl/*.c actorctl/*/*.c))
-# With what the parser of job files checks, too.
+# lib/terms.c is used by the parser of job files, too.
 SRC_mujoco   := $(sort $(wildcard actor/envs/mujoco/*.c) lib/terms.c)
 SRC_gym      := $(sort $(wildcard actor/envs/gym/*.c))
 SRC_box2d    := $(sort $(wildcard actor/envs/box2d/*.c))
@@ -187,7 +187,7 @@ $(B)/dataset.so: $(SRC_dataset) $(wildcard lib/dataset/*.h lib/dataset/hdf5/*.h)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -fPIE -Wundef,$(ALL_CFLAGS)) -fPIC -shared $(CFLAGS_hdf5) -o $@ $(SRC_dataset) \
                 $(LDFLAGS) $(shell $(PKG) --libs $(HDF5)) -lm
-# Box2D is written in C++: one C++ file of ours, without exceptions, connects it to the tasks in C.
+# Box2D is written in C++. One C++ file, compiled without exceptions, connects it to the tasks in C.
 CXX ?= g++
 $(B)/o/actor/envs/box2d/world.o: actor/envs/box2d/world.cc
 	@mkdir -p $(@D)
@@ -242,7 +242,7 @@ wheel:
 deb:
 	@packaging/deb.sh $(B)/deb
 
-# What they are made of, as SPDX: the libraries of this system that the programs load, with versions and licences.
+# Their bill of materials, as SPDX: the libraries of this system that the programs load, with versions and licences.
 .PHONY: sbom
 sbom: all
 	@packaging/sbom.py $(B) $(VERSION) >$(B)/actord.spdx.json.new && mv $(B)/actord.spdx.json.new $(B)/actord.spdx.json

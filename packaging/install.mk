@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# install, uninstall: every file has one line in INSTALLED, "mode source destination". Files named X.in are templates. Directories of
-# systemd, D-Bus and polkit follow PREFIX; with a PREFIX other than /usr the bus policy and the polkit actions have to be linked into
-# the places where their daemons look.
+# install, uninstall: each file has one line in INSTALLED, "mode source destination". Files named X.in are templates. The directories
+# of systemd, D-Bus and polkit are below PREFIX. If PREFIX is not /usr, the bus policy and the polkit actions must be linked to where
+# their daemons look for them.
 
 DESTDIR ?=
 BINDIR      ?= $(PREFIX)/bin
@@ -20,7 +20,7 @@ examples     = $(foreach f,$(wildcard examples/*.conf examples/*.xml),0644:$(f):
         $(foreach f,$(wildcard examples/experiments/*),0644:$(f):$(EXAMPLESDIR)/experiments/$(notdir $(f))) \
         $(foreach f,$(wildcard examples/env-template/*.c examples/env-template/Makefile examples/env-template/*.conf examples/env-template/*.md),0644:$(f):$(EXAMPLESDIR)/env-template/$(notdir $(f)))
 
-# Whatever other engines were built, with their libraries.
+# The modules for other engines, if they were built, with their libraries.
 ENGINES      = $(filter-out $(MODULES),$(shell find $(B) -maxdepth 1 -name 'env-mujoco-*.so' -o -maxdepth 1 -name 'libmujoco.so.*'))
 
 INSTALLED = \
@@ -57,7 +57,7 @@ INSTALLED = \
         $(foreach f,$(wildcard README.md NEWS.md),0644:$(f):$(DOCDIR)/$(f)) \
         $(examples)
 
-# With a DESTDIR nothing of the running system is touched: who unpacks the files there does what settle.sh does.
+# With a DESTDIR the running system is not touched: the scripts of a package then do what settle.sh does.
 .PHONY: install uninstall list-installed
 install: all
 	@printf '%s\n' $(INSTALLED) | packaging/install.sh "$(DESTDIR)" PREFIX=$(PREFIX) BINDIR=$(BINDIR) LIBEXECDIR=$(LIBEXECDIR) \

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""An algorithm is a word of ALGORITHMS and an Algorithm of its name: parser, printer and learner need no more than a throwaway word, and one file implements it."""
+"""A new algorithm needs a word in ALGORITHMS, and one file with an Algorithm of that name: with a throwaway word, parser, printer and learner need no
+other change."""
 import os, re, subprocess
 
 from throwaway import Tree, read, sources_of, tell

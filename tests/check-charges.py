@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A charge is a row of CHARGES, a row of PRICE_RATES and the code that books and bills it: a throwaway charge changes the decisions of Policy=auto, although no
-file of daemon/scheduler/ names a price."""
+"""A new charge needs a row of CHARGES, a row of PRICE_RATES, and the code that books and bills it: a throwaway charge changes the decisions of
+Policy=auto, although no file of daemon/scheduler/ names a price."""
 import os, re, shlex, subprocess, sys, tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

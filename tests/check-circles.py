@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""How many files of a room call each other in a circle, counted by the symbols of their object files: a file that takes a symbol
-from another one needs it, and files that need each other can only be read together. Also: which of them may call which in daemon/."""
+"""Counts the files of a folder that call each other in a circle, by the symbols of their object files: a file that takes a symbol from another one
+needs it, and files that need each other can only be read together. Also checks which files of daemon/ may call which."""
 import collections, os, re, subprocess, sys
 from sources import finish, point, read, sources
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# cppcheck finds nothing. Suppressed are warnings about facts that it cannot know: cleanup attributes (leaks are left to the sanitizers
-# and valgrind), and that -errno is negative, without which failures look like successes with nothing in their outputs.
+# cppcheck finds nothing. Two kinds of warnings are suppressed, since cppcheck cannot know the facts: leaks, as it does not know cleanup
+# attributes (the sanitizers and valgrind find leaks), and unset outputs, as it does not know that -errno is negative and thus a failure.
 . tests/tap.sh
 . tests/sources.sh
 

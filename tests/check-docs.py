@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The manual against what it describes: every setting with its default, every verb and option, the D-Bus listing, all examples."""
+"""Compares the manual with what it describes: every setting with its default, every verb and option, the D-Bus listing, all examples."""
 import os, re, shutil, subprocess, sys
 import xml.etree.ElementTree as ElementTree
 from sources import sources

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""docs/experiments/README.md: each row has a verdict, a page, and a command whose files exist; no page is left out, and no file of cells."""
+"""Checks docs/experiments/README.md: each row has a verdict, a page, and a command whose files exist, and each page and each file of cells has a row."""
 import glob, os, re, sys
 
 os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

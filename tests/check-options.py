@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""An environment's option is a row of include/environment-options.h: the catalogue and the environment's parser both take a throwaway one from there."""
+"""An environment's option is a row of include/environment-options.h: with a throwaway row, the catalogue and the environment's parser both have one
+more."""
 import re
 
 from throwaway import Tree, read, sources_of, tell

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A property of a job is stated once: with a throwaway row and its value, daemon and actorctl have one more."""
+"""A property of a job is stated once: with a throwaway row and its value, daemon and actorctl have one property more."""
 import re
 import xml.etree.ElementTree as ElementTree
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A scheduler is a row of include/schedulers.h and a Scheduler of its name: a throwaway row is all that parser, printer and daemon need."""
+"""A new scheduler needs a row of include/schedulers.h, and a Scheduler of that name: with a throwaway row, parser, printer and daemon need no other
+change."""
 import re
 
 from throwaway import Tree, read, sources_of, tell

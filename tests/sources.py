@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Which files the checks look at (as tests/sources.sh), and the few words of TAP that they need."""
+"""Which files the checks look at (like tests/sources.sh), and the few words of TAP that they need."""
 import os, subprocess, sys
 
 count = failures = 0

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Everything that checks. `check`, `check-vm` and `demo` install first what they need and then call make again, since
-# what pkg-config answers was read before. Every one ends with the line "N passed, N failed, N skipped".
+# All checks. `check`, `check-vm` and `demo` first install what they need, and then call make again, since this make has
+# already read the answers of pkg-config. Each ends with the line "N passed, N failed, N skipped".
 
 JOBS ?= $(shell nproc)
 SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 RUN = tests/run --jobs=$(JOBS)
-# Stories wait more than they compute; none may mind another beside it, as none may mind a busy host.
+# Stories wait more than they compute, so several run at once. None may depend on an idle host.
 STORIES_AT_ONCE = $(if $(filter 1,$(JOBS)),1,2)
 export B
 export ACTORD_BUILD := $(abspath $(B))
@@ -26,7 +26,7 @@ LANE_SECONDS = 1500
 UNIT_SECONDS = 600
 HOST_SECONDS = 1500
 
-# Two boots: one with everything installed, and one of a system that has never seen it.
+# Two boots: one of a system on which actord is installed, and one of a system that has never seen it.
 LANE = $(if $(TESTS_lane),--deadline=$(LANE_SECONDS) "tests/lane/fast.sh $(TESTS_lane)" "tests/lane/fast.sh --fresh $(TESTS_fresh)")
 
 .PHONY: check packages check-installed check-unit check-host check-bare check-trust check-trust-short check-lane check-style check-vm check-vm-installed
@@ -36,7 +36,7 @@ check:
 	@packaging/dependencies.sh build test
 	@$(SUBMAKE) packages
 	@$(SUBMAKE) check-installed
-# EPA SWMM, for the unit tests that play on it; without an index of packages they are skipped.
+# EPA SWMM, for the unit tests that use it; without a package index they are skipped.
 packages: all
 	-@ACTORD_BUILD=$(abspath $(B)) sh -c 'PARITY_REQUIREMENTS=requirements-swmm.txt; . "$$0"' tests/parity/venv.sh >/dev/null
 check-installed: all $(UNIT_TESTS) $(FUZZERS) $(B)/bench/instructions
@@ -49,14 +49,14 @@ check-host: all
 	@$(RUN) --jobs=$(STORIES_AT_ONCE) --deadline=$(HOST_SECONDS) $(TESTS_host)
 check-lane: all
 	@LANE_DEADLINE=$$(($(LANE_SECONDS) - 20)) TEST_DEADLINE=600 $(RUN) $(LANE)
-# The same tests where the host gives next to nothing: no manager, no cgroup, no Landlock; BARE_USER=, BARE_CPUS=, BARE_BUSY= and BARE_QUOTA=
+# The same tests on a host that offers almost nothing: no service manager, no cgroup, no Landlock; BARE_USER=, BARE_CPUS=, BARE_BUSY= and BARE_QUOTA=
 # of tests/lane/bare.sh make it worse.
 check-bare: all $(UNIT_TESTS)
 	@BARE_DEADLINE=7000 $(RUN) --deadline=7200 "tests/lane/bare.sh $(UNIT_TESTS) $(TESTS_host)"
 
-# That nothing is lost and no stranger gets in: tests/trust. Some ten minutes, and a minute for each fuzzer
-# on a core of its own. The short form, of .ci/run, takes three minutes; it leaves the search of the fuzzers
-# out, as they need a build of their own by clang, and `check` replays their seeds.
+# Checks that nothing is lost and no stranger gets in: tests/trust. About ten minutes, and a minute for each fuzzer
+# on a core of its own. The short form, of .ci/run, takes three minutes. It leaves out the search of the
+# fuzzers, since they need a build of their own by clang; `check` replays their seeds.
 TRUST = --deadline=3600 $(TESTS_trust) --jobs=1 $(if $(TESTS_trust_lane),"tests/lane/fast.sh $(TESTS_trust_lane)")
 check-trust: all
 	@$(MAKE_FUZZERS)
@@ -84,7 +84,7 @@ check-parity: all
 	@$(RUN) --jobs=1 --deadline=3600 tests/parity/run.sh tests/parity/run-newest.sh tests/parity/box2d.sh \
                 tests/parity/stormwater.sh tests/parity/atari.sh
 
-# Environments that misbehave, for the machine, which has no compiler.
+# Environments that misbehave, for the virtual machine, which has no compiler.
 $(B)/tests/%.so: tests/vm/%.c
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) -std=gnu17 -O2 -fPIC -shared -Iinclude -o $@ $< -lm
@@ -109,7 +109,7 @@ $(B)/fuzz/%.o: tests/fuzz/%.c
 $(B)/fuzz/%: $(B)/fuzz/%.o $(if $(FUZZING),,$(B)/fuzz/replay.o) $(B)/fixtures.a $(B)/rooms.a
 	$(call say,LINK)$(CC) $(ALL_LDFLAGS) $(if $(FUZZING),-fsanitize=fuzzer) -o $@ $^ $(LIBS_test)
 
-# The engine is clang's. Its build is optimised little, which takes half as long as the ordinary one.
+# The fuzzing engine is clang's. This build is optimised little, and takes half as long as the ordinary one.
 FUZZ_SECONDS ?= 10
 FUZZ_BUILD = build-fuzz
 MAKE_FUZZERS = ! command -v clang >/dev/null || $(SUBMAKE) B=$(FUZZ_BUILD) CC=clang OPT=-O1 SANITIZE=fuzzer-no-link,address FUZZING=1 fuzzers
@@ -120,7 +120,7 @@ check-fuzz:
 	@$(RUN) $(call fuzz,$(FUZZ_SECONDS))
 fuzzers: $(FUZZERS)
 
-# Figures, never a test: what is printed is read by people. BENCH="gradient learn": only these.
+# Prints figures for people, and never fails as a test. BENCH="gradient learn": only these.
 $(B)/bench/%.o: CFLAGS_room = $(CFLAGS_control)
 # Numbers of instructions of builds with other flags are not compared.
 $(B)/bench/instructions.o: CFLAGS_room = $(CFLAGS_control) -DBENCH_FLAGS='"$(strip $(OPT) $(SANITIZE))"'
@@ -134,7 +134,7 @@ bench: all $(BENCHES)
 bench-peers: all
 	@tests/bench/peers.py
 
-# Each file is looked at again only after it, a header of it or the rules have changed.
+# A file is checked again only if it, one of its headers or the rules have changed.
 $(B)/tidy/%.ok: %.c $(B)/o/%.o .clang-tidy
 	@mkdir -p $(@D)
 	@clang-tidy --quiet $< -- $(filter-out -fstack-protector-strong,$(ALL_CFLAGS)) $(CFLAGS_control) 2>/dev/null
@@ -146,10 +146,10 @@ demo:
 	@$(B)/actorctl run examples/cartpole.conf
 	@$(B)/actorctl run examples/hopper.conf
 
-# A Slurm cluster of this machine's own: the tests of actord-cluster, and of jobs on nodes.
+# A Slurm cluster on this machine: the tests of actord-cluster, and of jobs on nodes.
 TESTS_slurm := $(sort $(wildcard tests/slurm/slurm-*.py))
 SLURM_PROGRAMS = $(if $(CLUSTER),$(B)/tests/slurm/player)
-# The packages on other releases, whose roots come from their archives once: a quarter of an hour, and nothing of .ci/run.
+# The packages on other releases, whose roots are fetched from their archives once. It takes a quarter of an hour, and is no part of .ci/run.
 .PHONY: check-distributions
 check-distributions:
 	@$(RUN) --deadline=7200 "tests/lane/distributions.sh trixie noble"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What `make bench` runs: the scripts of tests/bench, whose figures it then shows in one table, each beside its limit and its peer
-where there are such, and beside the last run's. Figures are lines of JSON that the scripts leave in $BENCH_FIGURES (tests/bench/figure.h).
+"""What `make bench` runs: the scripts of tests/bench, whose figures it then shows in one table, each beside its limit and its peer, if it has these,
+and beside the figure of the last run. Figures are lines of JSON that the scripts leave in $BENCH_FIGURES (tests/bench/figure.h).
 
     run.py [--scripts=DIRECTORY] [--json=FILE] [NAME...]      NAME: gradient, learn, ...; all by default
 

@@ -6,9 +6,9 @@ twins.py NAME FOLDER            print the tables; FOLDER has a file of such line
 twins.py NAME FOLDER --publish  the pairs become docs/experiments/NAME.csv, and the tables go into the page, between their two marks
 twins.py --check                write nothing, but fail if a published table is not that of its pairs
 
-Metric and gain both change over training, so they are compared within a round, across seeds: both are ranked within their
-round, and the correlation of all these ranks is taken (a partial Spearman correlation, the round being held). Intervals: 95 %, bootstrap over
-seeds, 2,000 resamples of a fixed stream; one that excludes zero is bold. Nitro boosts when R is low, so its claim is a negative number."""
+Metric and gain both change over training, so they are compared within a round, across seeds: both are ranked within their round, and the correlation
+of all these ranks is taken (a partial Spearman correlation, with the round held constant). Intervals: 95 %, bootstrap over seeds, 2,000 resamples of
+a fixed stream; one that excludes zero is bold. Nitro boosts when R is low, so its claim is a negative number."""
 import argparse, csv, glob, math, os, random, sys
 from collections import Counter
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "experiments"))

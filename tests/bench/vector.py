@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Our environments beside EnvPool's and Gymnasium's, on two cores, under random actions, in turns.
 
-vector.py [--rounds=N] [ID...], from a virtual environment that has them. Ours: two sandboxes at a time, an environment in each; on the
-default engine, and on the release of MuJoCo that Gymnasium has, where it is built in. EnvPool: 64
-environments on two threads. Gymnasium: AsyncVectorEnv with two processes; and twice the speed of one environment:
-the bound for two processes that never wait. Resets of ended episodes are included, actions are drawn before. Figures are thousands of steps per
-two CPU seconds, medians of the rounds; in brackets: the same by wall time, for the others; on a quiet machine the two differ by the time that
-they wait. The quotients are of the same MuJoCo where there is one. Never fails."""
+vector.py [--rounds=N] [ID...], from a virtual environment that has them. Ours: two sandboxes at a time, an environment in each; on the default
+engine, and on the release of MuJoCo that Gymnasium has, where it is built in. EnvPool: 64 environments on two threads. Gymnasium: AsyncVectorEnv with
+two processes; and twice the speed of one environment: the bound for two processes that never wait. Resets of ended episodes are included; actions are
+drawn beforehand. Figures are thousands of steps per two CPU seconds, medians of the rounds. For the others, brackets have the same by wall time: on a
+quiet machine the two differ by the time that they wait. The quotients compare equal releases of MuJoCo, if both have one. Never fails."""
 import importlib.metadata, json, os, resource, statistics, subprocess, sys, time
 
 import figure

@@ -3,7 +3,7 @@
 """Policy=auto against constant numbers of actors, on six tasks, under five price sheets and three time prices: docs/experiments/auto.md.
 
 auto.py run [TASK...] [--seeds N|FIRST-LAST] [--arms constants|auto|servers] [--slice SECONDS] [--jobs N]
-auto.py held-out ...    the same on what auto is not tuned on; once, at the end
+auto.py held-out ...    the same on cells on which auto is not tuned; once, at the end
 auto.py table           the cells that are there -> docs/experiments/auto-*.csv and the page's tables
 auto.py first-rounds    three rounds of one actor of each task -> docs/experiments/auto-first-rounds.csv and the page's table
 auto.py fresh           some constants, and cells of auto, with seeds that the tables do not have -> docs/experiments/auto-fresh.csv and the page's table

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The cells with which Policy=auto is compared: tasks, price sheets, time prices, constants, and which of them it is not tuned on.
+"""The cells with which Policy=auto is compared: tasks, price sheets, time prices, constants, and those cells on which it is not tuned.
 
 A task ends when the mean return of the last 100 episodes reaches its target, so that the bill is the price of a result. Constants
 reach the targets, which were chosen by constants alone. The rows of an actor are few enough for one actor and many enough for 64."""

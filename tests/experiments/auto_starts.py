@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What it would bring if Policy=auto went on with the actors that run while new ones start, instead of waiting for them: docs/experiments/auto.md.
+"""What would be gained if Policy=auto continued with the running actors while new ones start, instead of waiting for these: docs/experiments/auto.md.
 
 auto_starts.py run [TASK...] [--seeds N|FIRST-LAST] [--jobs N]    the runs that are missing, in build/experiments/auto (--results)
 auto_starts.py table                                  the runs that are there -> docs/experiments/auto-starts.csv and the page's tables

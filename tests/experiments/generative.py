@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Policies that make an action of noise, on Pendulum, from recorded episodes and beyond: docs/experiments/consistency.md and pi-ft.md.
+"""Policies that make an action from noise, on Pendulum, from recorded episodes and beyond: docs/experiments/consistency.md and pi-ft.md.
 
 generative.py run [--seeds N] [--only PATTERN]   the data set, and the trainings that are missing, seed by seed
 generative.py table                              writes the tables into the pages

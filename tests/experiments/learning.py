@@ -4,11 +4,10 @@
 
 learning.py ppo|algorithms [--seeds N] [--jobs N] [--only PATTERN] [--table|--check]
 
---seeds: so many of each row. --only: rows whose name matches. --table: run nothing. --check: run and write nothing, but fail if the page's
-table is not that of the results. Each finished run is a line of docs/experiments/TABLE.csv
-at once, which is the only memory there is: a run whose settings are still the same is never repeated. A run is a whole job in one process
-(build/bench/train-inprocess), which gives the policy of `actorctl run` with the same settings; environments in Python have their sandbox, and
-examples/venv."""
+--seeds: so many of each row. --only: rows whose name matches. --table: run nothing. --check: run and write nothing, but fail if the page's table is
+not that of the results. Each finished run is a line of docs/experiments/TABLE.csv at once, which is the only record of it: a run whose settings are
+still the same is never repeated. A run is a whole job in one process (build/bench/train-inprocess), which gives the policy of `actorctl run` with the
+same settings; environments in Python run in their sandbox, with examples/venv."""
 import argparse, hashlib, json, math, os, re, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
 from cells import AT_RANDOM, BEST, EVALUATION, NO_TARGET, RETURN, TABLES

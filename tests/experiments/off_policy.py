@@ -7,8 +7,8 @@ off_policy.py speed VENV [--turns N]                   CPU time of a step with n
 off_policy.py table                                    writes the tables into the page, of tasks that both programs have trained on
 off_policy.py check                                    fails if the page's tables are not those of the cells
 
-A training is a line of docs/experiments/off-policy.csv, one of speed a line of off-policy-speed.csv, as soon as it is done; a line that is
-there is not done again."""
+A training is a line of docs/experiments/off-policy.csv, one of speed a line of off-policy-speed.csv, as soon as it is done; an existing line is not
+computed again."""
 import argparse, json, os, subprocess
 from typing import NamedTuple
 from intervals import interval, mean

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The pictures of README.
+"""Makes the pictures of README.
 
 usage: tests/experiments/pictures.py terminal    docs/pictures/terminal.svg: what `actorctl run examples/cartpole.conf` leaves on a terminal
-       tests/experiments/pictures.py hopper      docs/pictures/hopper-early.gif and hopper-late.gif: an episode after 20,480 steps of training, and after
-                                                 those that five minutes of one core gave
+       tests/experiments/pictures.py hopper      docs/pictures/hopper-early.gif and hopper-late.gif: an episode after 20,480 steps of training,
+                                                 and after five minutes of training on one core
 """
 import fcntl, html, json, os, pty, struct, subprocess, sys, tempfile, termios
 

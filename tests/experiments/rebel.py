@@ -4,10 +4,10 @@
 
 rebel.py [--jobs N] [--only PATTERN] [--table|--check]
 
-Each finished run is a line of docs/experiments/rebel.csv, which is the only memory there is. A run is a whole job in one process
-(build/bench/train-inprocess), which gives the policy of `actorctl run` with the same settings. CPU time and memory are those of that process and depend on
-the host; all else follows from job file and seed. --only: rows whose name matches. --table: run nothing.
---check: write nothing, but fail if a table is not that of the cells."""
+Each finished run is a line of docs/experiments/rebel.csv, which is the only record of it. A run is a whole job in one process
+(build/bench/train-inprocess), which gives the policy of `actorctl run` with the same settings. CPU time and memory are those of that process and
+depend on the host; everything else follows from job file and seed. --only: rows whose name matches. --table: run nothing. --check: write nothing, but
+fail if a table is not that of the cells."""
 import argparse, os, random, re, subprocess, sys, time
 from concurrent.futures import ThreadPoolExecutor
 from collections import namedtuple

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""How far a job on nodes goes: rounds of 1 to 64 actors whose steps wait, on 1 to 4 nodes of a Slurm cluster on this host: docs/experiments/scale.md.
+"""How a job on nodes scales: rounds of 1 to 64 actors whose steps wait, on 1 to 4 nodes of a Slurm cluster on this host: docs/experiments/scale.md.
 
 tests/slurm/cluster.sh tests/experiments/scale.py run [--seeds N]   the cells that are missing (as root)
 scale.py table                                                      writes the tables into the page
 scale.py check                                                      fails if the page's tables are not those of the cells
 
-A cell is a line of docs/experiments/scale.csv as soon as it is done; a line that is there is not done again."""
+A cell is a line of docs/experiments/scale.csv as soon as it is done; an existing line is not computed again."""
 import argparse, configparser, glob, json, os, shutil, sqlite3, subprocess, tempfile
 from statistics import median
 from published import BUILD, ROOT

@@ -3,7 +3,7 @@
 """Jobs that trade CPU weight, in the model and real ones: docs/experiments/shares.md.
 
 shares.py run [--seeds N]       the trainings that are missing, each with its plays
-shares.py vm [--seconds N]      real jobs in a virtual machine (tests/vm/run.sh, shares_vm.py), which runs so long at most
+shares.py vm [--seconds N]      real jobs in a virtual machine (tests/vm/run.sh, shares_vm.py), which runs for at most N seconds
 shares.py table                 writes the tables into the page
 shares.py check                 fails if a table is not that of the cells
 

@@ -7,7 +7,7 @@ simppo.py decide            instructions of a decision, by the number of agents,
 simppo.py table             writes the tables into the page
 simppo.py check             fails if a table is not that of the cells
 
-A play is a line of docs/experiments/simppo.csv; a training whose plays are there is not done again."""
+A play is a line of docs/experiments/simppo.csv; a training that has its plays is not repeated."""
 import argparse, os, random, re, subprocess, tempfile
 from intervals import RESAMPLES, interval, mean
 from published import BUILD, ROOT

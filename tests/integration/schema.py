@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""packaging/schemas/actorctl.json: what verbs print is held against it."""
+"""Compares what verbs print with packaging/schemas/actorctl.json."""
 from story import *
 
 try:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""RL Zoo's own files, from its package, as job files: all entries of environments that we have can be run as they are, and one gives
-the policy of the example that people wrote from the same entry."""
+"""RL Zoo's own files, from its package, as job files: each entry of an environment that we have can be run as it is, and one gives the policy of the
+example that was written by hand from the same entry."""
 import glob
 
 from tools import *

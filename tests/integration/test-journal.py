@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Text that drives a terminal or hides what is written, sent through every string that a user can set, never reaches the journal: a socket of the
-test's own stands where journald listens, in a mount namespace, and so stands one where a service manager does."""
+"""Text that drives a terminal or hides what is written, sent through every string that a user can set, never reaches the journal: in a mount
+namespace, sockets of the test take the places of journald's and of the service manager's."""
 import ctypes, struct
 
 # Before this process starts anything else: an ordinary user gets a mount namespace only within a user namespace.

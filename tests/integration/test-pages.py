@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Every command line of the pages: each exists with its options, and each is run here, or by a test that is named here, or there is a reason why no
-test runs it. What a page takes as there (job.conf, run 7, job 1) is in THERE."""
+test runs it. THERE has what a page assumes to exist (job.conf, run 7, job 1)."""
 from bus import *
 from pages import *
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Several agents in Python: environments of PettingZoo's parallel kind step as they do without us, and one policy comes of them however they are run."""
+"""Several agents in Python: environments of PettingZoo's parallel kind step as they do without actord, and give one policy however they are run."""
 import glob, json, os
 from story import *
 from tools import virtual

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""[Scaling] Shares=: a policy is trained, exported and installed; what cannot be one is refused by name; and a job that trades learns the same.
-tests/vm/vm-shares.py has the trade itself, which needs the cgroup controller cpu."""
+"""[Scaling] Shares=: a policy is trained, exported and installed; a file that is no such policy is refused by name; and a job that trades learns the
+same. tests/vm/vm-shares.py has the trade itself, which needs the cgroup controller cpu."""
 import glob, os
 from bus import *
 import trading

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Sweeps: successive halving with a budget comes to the same result in one go, with one job at a time, and interrupted and killed in the middle."""
+"""Sweeps: successive halving with a budget gives the same result in one go, with one job at a time, and when it is interrupted and killed in the
+middle."""
 import csv, glob, json, os, signal, tempfile
 import xml.etree.ElementTree as ElementTree
 from story import EXAMPLES, ROOT, STATE, ctl, equal, run, story, tell, wait_for

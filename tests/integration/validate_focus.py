@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Runs the rules of FOCUS 1.2 over a CSV file by the package focus_validator, without its command line, which needs more packages. Prints one JSON object.
-usage: validate_focus.py FILE CRITERION..."""
+"""Runs the rules of FOCUS 1.2 over a CSV file with the package focus_validator, without its command line, which needs more packages. Prints one JSON
+object. usage: validate_focus.py FILE CRITERION..."""
 import importlib.util, json, os, sys
 
 import duckdb, pandas

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The Box2D tasks against Gymnasium's, which run on Box2D 2.3.10 where ours run on 2.4.1.
+"""The Box2D tasks against Gymnasium's, which run on Box2D 2.3.10; ours run on 2.4.1.
 
 usage: box2d.py MODULE.so [EPISODES]         needs Gymnasium with Box2D, and a C compiler
 
-Both sides draw from one stream in the same order, so each episode begins alike. The first observation and the steps in free flight
-must agree to 1e-4 (the walkers have none: they begin with both feet on the ground); once bodies touch, rounding parts the paths, and
-what is compared is the distribution of returns and lengths of episodes under Gymnasium's own controllers, by the Kolmogorov-Smirnov test at 1 %."""
+Both sides draw from one stream in the same order, so each episode begins alike. The first observation and the steps in free flight must agree to 1e-4
+(the walkers have none: they begin with both feet on the ground); once bodies touch, rounding makes the paths differ. So the Kolmogorov-Smirnov test,
+at 1 %, compares the distributions of returns and lengths of episodes under Gymnasium's own controllers."""
 import ctypes, os, subprocess, sys, tempfile
 
 import Box2D

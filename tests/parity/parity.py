@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Our environments against Gymnasium's: the same states and actions, number by number. Prints TAP, with the figures as comments.
 
-Run by tests/parity/run.sh in a virtual environment that has what requirements.txt names. PARITY_EPISODES= says how many episodes
-(1,000). ACTORD_BUILD= is a build whose MuJoCo modules are the default one and one with the very engine of that virtual environment."""
+Run by tests/parity/run.sh in a virtual environment that has what requirements.txt names. PARITY_EPISODES= says how many episodes (1,000).
+ACTORD_BUILD= is a build that has, besides the default MuJoCo module, one for the engine of that virtual environment."""
 import itertools, json, math, os, subprocess, sys, warnings
 import gymnasium, mujoco
 import numpy as np

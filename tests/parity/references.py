@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Writes what Gymnasium's MuJoCo environments do in their first steps, on the engine that is installed beside it, as one JSON object:
-tests/data/mujoco-ENGINE.json, which tests/unit/actor/test-mujoco-engines.c holds our environments against."""
+tests/data/mujoco-ENGINE.json, with which tests/unit/actor/test-mujoco-engines.c compares our environments."""
 import json, sys, warnings
 import gymnasium, mujoco
 import numpy as np

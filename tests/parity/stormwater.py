@@ -4,9 +4,9 @@
 
 usage: stormwater.py ACTORCTL VENV            VENV has swmm-toolkit and pystorms, and this is its Python
 
-Ours run where a job would run them: in the sandbox, on files that are none, taking turns on the engine. The other side writes the text
-of the network to a file, with the storm that our episode shows as its state, sets what our actions say at each control step through the
-toolkit's functions (ours call SWMM's), and works out observations and rewards from what it reads. All must be equal, bit for bit."""
+Ours run where a job would run them: in the sandbox, without files on a disk, taking turns on the engine. The other side writes the text of the
+network to a file, with the storm that our episode shows as its state, sets what our actions say at each control step through the toolkit's functions
+(ours call SWMM's), and works out observations and rewards from what it reads. All must be equal, bit for bit."""
 import importlib.util, itertools, json, math, os, re, struct, subprocess, sys, tempfile
 
 from swmm.toolkit import solver

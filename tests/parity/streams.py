@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The random streams of lib/rng.c, for who gives plain Python the seeds that the bridge gave."""
+"""The random streams of lib/rng.c in Python, for tests that give plain Python the seeds that the bridge gave."""
 
 
 def first(seed, purpose, ordinal, step):

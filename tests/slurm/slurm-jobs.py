@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Jobs of an ordinary user on a Slurm cluster: the same policy on any number of nodes, whatever becomes of them, and Slurm's own account of what they cost."""
+"""Jobs of an ordinary user on a Slurm cluster: the same policy on any number of nodes, whatever happens to them, and Slurm's own account of what they
+cost."""
 import contextlib, shlex
 from cluster import *
 import bus as buses

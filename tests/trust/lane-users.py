@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Two ordinary users on the system's bus: each calls every method of org.actord1 on the other's job, and on his own. Runs as root inside the lane.
+"""Two ordinary users on the system's bus: each calls every method of org.actord1 on the other's job, and on their own. Runs as root inside the lane.
 
-A row is a method with its arguments, and what the job's owner and another user get. A method of the interface without a row fails the test, so
-that a new one is decided on."""
+A row is a method with its arguments, and what the job's owner and another user get. A method of the interface without a row fails the test, so that
+each new method gets a decision."""
 import json, pwd, subprocess
 
 from trust import *

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the parts of `make check-trust` share: the fixtures of the integration tests, a long and a short form, and a seed that is printed.
 
-TRUST_LONG=1      the long form: ten minutes for all parts; else some three
+TRUST_LONG=1      the long form: ten minutes for all parts; otherwise about three
 TRUST_SEED=N      what is drawn, and when; printed by each part, so that a failure can be tried again"""
 import os, random, sys
 
