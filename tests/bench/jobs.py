@@ -14,7 +14,7 @@ def line(what, value, bar=""):
 
 
 def figure(name, value, unit, limit=None):
-    """For the table of make bench. A limit of 0 is none."""
+    """Writes a figure for the table of make bench. A limit of 0 is none."""
     note(name, unit, value, **({"limit": limit} if limit else {}))
 
 

@@ -150,7 +150,7 @@ def seconds_text(values):
 
 
 def compare(task, venvs, reasons):
-    """By turns: ours, then each peer, seed by seed. A peer that fails is left out from then on."""
+    """Trains by turns: actord, then each peer, seed by seed. A peer that fails is left out from then on."""
     peers = [peer for peer in TASKS[task][3] if peer in venvs]
     ours, theirs = [], {peer: [] for peer in peers}
     for seed in range(1, SEEDS + 1) if peers else ():

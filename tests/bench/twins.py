@@ -56,7 +56,7 @@ def groups_of_equals(values):
 
 
 class Correlation:
-    """Of one metric with the gains, over the rounds in which at least three seeds have a number for the metric."""
+    """The correlation of one metric with the gains, over the rounds in which at least three seeds have a number for the metric."""
 
     def __init__(self, pairs, metric):
         self.rounds = []
@@ -98,7 +98,7 @@ def shown(middle, low, high):
 
 
 def tables(pairs):
-    """Of the gains, and of the correlations with them."""
+    """Returns the tables of the gains, and of the correlations with them."""
     circumstances = {}
     for pair in pairs:
         circumstances.setdefault(pair["circumstance"], []).append(pair)

@@ -47,7 +47,7 @@ class Constants:
         return values[below] ** (1 - share) * values[above] ** share
 
     def change(self, n, sheet=SHEETS[0]):
-        """What a run takes more, in seconds and in money, if rounds of one actor go on during the start, and replace some of n actors."""
+        """How much more a run takes, in seconds and in money, if rounds of one actor continue during the start, and replace some of n actors."""
         k = self.rounds_of_start
         replaced = k * self.at(self.needed, n) / self.needed[1]
         return (k * self.seconds[1] - replaced * self.at(self.seconds, n) - COLD_S,
@@ -90,7 +90,7 @@ def ratio_words(pairs):
 
 
 def pairs_of(task, starts, column):
-    """By seed: what the list that waits took, and the one that goes on."""
+    """For each seed: what the list that waits took, and what the list that continues took."""
     arms = {arm: {row["seed"]: row for row in starts if (row["task"], row["arm"]) == (task.name, arm)} for arm in ("waits", "goes-on")}
     return [tuple(float(arms[arm][seed][column]) for arm in arms) for seed in sorted(set(arms["waits"]) & set(arms["goes-on"]))]
 
@@ -124,13 +124,13 @@ def number_after(row):
 
 
 def ratios_of(starts):
-    """By task and column, where there are seeds enough: a ratio of three seeds of Swimmer says nothing."""
+    """The ratios by task and column, if there are enough seeds: a ratio of three seeds of Swimmer says nothing."""
     pairs = {(task.name, column): pairs_of(task, starts, column) for task in TASKS for column in ("emulated_s", *("full_" + sheet for sheet in SHEETS))}
     return {key: ratio(own) for key, own in pairs.items() if len(own) >= SEEDS_ENOUGH}
 
 
 def as_listed(row, sheet, ratios):
-    """By the ratios of the lists; a task without lists stays as it is."""
+    """Corrects a cell by the ratios of the lists. A cell of a task without lists stays as it is."""
     if number_after(row) < MOVED:
         return row
     return dict(row, **{column: float(row[column]) * ratios.get((row["task"], column), 1) for column in ("emulated_s", "full_" + sheet)})

@@ -151,7 +151,7 @@ def table_visits(task):
 
 
 def differences(task, column):
-    """Of PPO's two arms less the rival, by seeds."""
+    """The differences of PPO's two arms to the rival, seed by seed."""
     rival = {row["seed"]: row for arm, rows in arms_of(task) if arm.name == RIVALS[task] for row in rows}
     for arm, rows in arms_of(task):
         if arm.name.startswith("PPO"):

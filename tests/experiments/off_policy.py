@@ -129,7 +129,7 @@ def spread(values):
 
 
 def steps_to(row, how):
-    """Of the first evaluation at the bar or above; None: none was."""
+    """The environment steps to the first evaluation that reaches the bar; None: none did."""
     return next(((i + 1) * how.every for i, value in enumerate(curve_of(row)) if value >= how.bar), None)
 
 

@@ -110,7 +110,7 @@ def spread(values):
 
 
 def ratio(mine, other, least):
-    """Of the means above the least return, with a bootstrap over the seeds of each."""
+    """The ratio of the two means, both less the least return, with a bootstrap over the seeds of each."""
     draw = random.Random("actord")
 
     def once(a, b):

@@ -37,7 +37,7 @@ def host(jobs, cores):
 
 
 def call(words, name):
-    """Of one training: its match, and on each host the values of the blocks."""
+    """Makes one training. Returns its match, and for each host the values of the blocks."""
     command = [os.path.join(BUILD, "bench", "shares"), os.path.join(ROOT, "examples", "shares-simppo.conf"), *host(*TRAINED), "Learner.Threads=1", *words]
     for jobs, cores in HOSTS:
         command += ["--play", f"{name}-{jobs}-{cores}", str(EPISODES), *host(jobs, cores), f"Job.Seed={EPISODE_SEED}"]
@@ -96,7 +96,7 @@ def export():
 
 
 def run_vm(seconds):
-    """What it prints is kept in build/shares, too. A cell is entered as soon as it is there."""
+    """Runs the jobs in the virtual machine. Its output is also kept in build/shares. A cell is entered as soon as it is printed."""
     if read(VM_CELLS):
         raise RuntimeError(f"{VM_CELLS} is there already: remove it to measure again")
     export()

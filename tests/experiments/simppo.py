@@ -144,7 +144,7 @@ def figures():
 
 
 def ratio(above, below, paired):
-    """Of the means over seeds, with a bootstrap over the seeds: of both at once where they are the same policies."""
+    """The ratio of the means over seeds, with a bootstrap over the seeds. paired: both have the same policies, so their seeds are drawn together."""
     draw = random.Random("actord")
 
     def once():

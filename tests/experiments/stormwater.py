@@ -56,7 +56,7 @@ class Task:
         self.least, self.most = least, most  # how much of its rain a storm of the training family has
 
     def storm(self, number, scale):
-        """As in actor/envs/swmm/storm.c."""
+        """The storm of this number, as actor/envs/swmm/storm.c makes it."""
         factors = [0.5 + (10 * number + hour) * GOLDEN % 1 for hour in range(N_HOURS)]
         weighed = [rain * factor for rain, factor in zip(self.profile, factors)]
         return [scale * sum(self.profile) * rain / sum(weighed) for rain in weighed], number * GOLDEN % 1
@@ -198,7 +198,7 @@ def cells(arm):
 
 
 def floods(cost):
-    """Of SWMM's steps, counted once for each pond."""
+    """The flood steps in a cost: SWMM's steps, counted once for each pond that floods."""
     return int(cost // PUBLISHED)
 
 
@@ -259,7 +259,7 @@ def compared():
 
 
 def own_returns(row):
-    """Of the checkpoints of the last fifth, without their sign."""
+    """The job's own returns at the checkpoints of the last fifth, without their sign."""
     return [sum_of % PUBLISHED + chosen_weight() * floods(sum_of) for sum_of in numbers(row["training"])]
 
 

@@ -43,12 +43,12 @@ class Cost:
         self.published = self.over + FLOOD * self.floods + PUBLISHED_LEFT * self.left
 
     def trained(self, weight):
-        """As the job counts it."""
+        """The cost as the job counts it."""
         return self.over + weight * self.floods + TRAINED_LEFT * self.left
 
 
 class Arm:
-    """With a weight, a trial of the choice."""
+    """The settings of an arm. An arm with a weight is a trial for the choice of the weight."""
 
     task = GAMMA
 

@@ -51,7 +51,7 @@ class Browser:
         return open(os.path.join(self.profile, "log"), errors="replace").read()
 
     def take(self, seconds):
-        """The next message; events are kept in `said`."""
+        """Reads the next message; events are kept in `said`."""
         end = time.monotonic() + seconds * PATIENCE
         while b"\0" not in self.kept:
             if not select.select([self.of], [], [], max(0, end - time.monotonic()))[0]:
@@ -81,14 +81,14 @@ class Browser:
         self.ask("Page.navigate", url=url)
 
     def run(self, script):
-        """The value of an expression in the page; promises are waited for."""
+        """Returns the value of an expression in the page; waits for promises."""
         answer = self.ask("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in answer:
             raise Broken(f"{script}: {answer['exceptionDetails'].get('exception', {}).get('description')}")
         return answer["result"].get("value")
 
     def wait(self, script, seconds=20):
-        """Until the expression is true; its value, which is no element of the page."""
+        """Waits until the expression is true, and returns its value, which may not be an element of the page."""
         end = time.monotonic() + seconds * PATIENCE
         while True:
             try:
@@ -121,7 +121,7 @@ class Browser:
             f.write(base64.b64decode(answer["data"]))
 
     def complaints(self):
-        """What the browser found wrong with pages so far: exceptions, errors, what a policy forbade."""
+        """Returns what the browser has complained about so far: exceptions, errors, what a policy forbade."""
         found = []
         for m in self.said:
             if m["method"] == "Runtime.exceptionThrown":

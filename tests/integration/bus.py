@@ -32,7 +32,7 @@ class Keeper:
         self.socket.setblocking(False)
 
     def read(self):
-        """All that the service has said so far, and the names of the descriptors that are kept."""
+        """Returns everything that the service has said so far, and the names of the descriptors that are kept."""
         while True:
             try:
                 text, fds, *_ = socket.recv_fds(self.socket, 4096, 4)
@@ -49,7 +49,7 @@ class Keeper:
                 self.kept.append((said["FDNAME"], fd))
 
     def start(self, words, env, **kw):
-        """Descriptors from 3 on, and the number of the process that they are for."""
+        """Returns the descriptors from 3 on, and the number of the process for which they are."""
         names, fds = self.read(), [fd for _, fd in self.kept]
         hand = ("import fcntl, os, sys; fds = [fcntl.fcntl(int(fd), fcntl.F_DUPFD, 100) for fd in sys.argv[1].split()]\n"
                 "for i, fd in enumerate(fds): os.dup2(fd, 3 + i); os.close(fd)\n"
@@ -110,7 +110,7 @@ class Bus:
             wait_for("the daemon has its name", lambda: self.has_name(), 60 if WRAP else 20)
 
     def stop(self, how=signal.SIGTERM):
-        """Waits until the bus knows of the daemon's end, which it may learn later than we do. Before that, start() would take the dead daemon's
+        """Waits until the bus knows of the daemon's end, which it may learn later than the test. Before that, start() would take the dead daemon's
     name for the new one's."""
         self.daemon.send_signal(how)
         status = self.daemon.wait(timeout=20 * PATIENCE)
@@ -134,7 +134,7 @@ class Bus:
         return answer["data"] if isinstance(answer, dict) else None
 
     def ctl(self, *words, ok=True):
-        """actorctl, with this daemon."""
+        """Runs actorctl with this daemon."""
         r = ctl(*map(str, words), "--user", env=self.env, timeout=60)
         assert not ok or r.status == 0, (words, r.err)
         return r

@@ -13,7 +13,7 @@ reference = {}
 
 
 def under(distribution):
-    """central x 2: with two learners."""
+    """The settings of a distribution; "central x 2": with two learners."""
     word, _, n = distribution.partition(" x ")
     return f"Distribution.Policy={word}", f"Distribution.Learners={n or 1}"
 

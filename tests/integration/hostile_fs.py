@@ -69,7 +69,7 @@ def _is_ours(pid):
 
 
 def _serve(fuse, control):
-    """Ends with its control socket. A byte: h, hold back what actord asks; c, answer all; n, how many questions are held back."""
+    """Runs until its control socket is closed. A byte on it is an order: h, hold back what actord asks; c, answer all; n, how many questions are held back."""
     holding, held = False, []
 
     def reply(unique, opcode, node, body):

@@ -33,7 +33,7 @@ def beside():
 
 
 def is_given(path, group):
-    """Whether it was handed to a job: the job's group has the owner's rights there, or the job is the owner."""
+    """Whether a cgroup was handed to a job: the job's group has the owner's rights there, or the job is the owner."""
     found = os.stat(path)
     as_owner = (found.st_mode & 0o700) >> 3
     return found.st_gid == group and (found.st_mode & as_owner == as_owner or found.st_uid == group)
@@ -92,7 +92,7 @@ def start_spawner(theirs, user=None, wrap=()):
 
 
 def settle(user=None, wrap=(), purpose=SETTLE, **fields):
-    """The daemon's request when a life has ended, or, with REMOVE, when the job has: (error, what was counted)."""
+    """Sends the daemon's request after the end of a life or, with REMOVE, of the job. Returns (error, what was counted)."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     process = start_spawner(theirs, user, wrap)
     ours.send(record(**{**fields, "purpose": purpose, "scope_each": 0, "mounts": (), **({"uid_first": user, "n_uids": 1} if user else {})}))
@@ -104,7 +104,7 @@ def settle(user=None, wrap=(), purpose=SETTLE, **fields):
 
 
 def launch(data=None, fds=None, user=None, wrap=(), **fields):
-    """One launch through `actord-spawn --fd=3`; mounts: (place, path, read_only)."""
+    """Makes one launch through `actord-spawn --fd=3`. mounts: (place, path, read_only)."""
     mounts = fields.get("mounts", ())
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with tempfile.TemporaryDirectory() as state, tempfile.TemporaryFile() as _:
@@ -180,7 +180,7 @@ def need_namespaces():
 
 
 def virtual_environment():
-    """A directory that passes for one."""
+    """A directory that passes for a virtual environment."""
     directory = place()
     os.makedirs(directory + "/bin")
     os.makedirs(directory + "/lib/python3.11/site-packages")

@@ -31,7 +31,7 @@ def read(page):
 
 
 def blocks(page):
-    """Between fences."""
+    """The blocks of a page that stand between fences."""
     return [Block(*found) for found in re.findall(r"^```(\w+) ?([^\n]*)\n(.*?)^```$", read(page), re.M | re.S)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The vocabulary of the integration tests: run a job, kill an actor, look at the books. Prints TAP.
+"""The vocabulary of the integration tests: run a job, kill an actor, check the books. Prints TAP.
 
 A test file is a list of functions under @story("what a user relies on"); tell() runs them. Only the standard library, and the built tree."""
 import contextlib, ctypes, json, os, random, re, signal, sqlite3, subprocess, sys, tempfile, threading, time, traceback
@@ -30,13 +30,13 @@ def story(name):
 
 
 def bear_witness(lines):
-    """Notes of a fixture on a story that fails, such as its daemon's log. The newest lines are printed after the reason, so that the
-    reason remains where output is cut."""
+    """Keeps lines of a fixture for the case that its story fails, such as its daemon's log. The newest are printed after the reason, so that
+    the reason remains if a tool cuts the output."""
     _witnesses.extend(lines[-WITNESS_LINES:])
 
 
 def _tell_failure(i, name, error):
-    """The reason first, then the failure of a fixture's end, if there was one."""
+    """Prints the reason first, then the error at a fixture's end, if there was one."""
     reasons, trace = [], traceback.format_exc().splitlines()
     while error:
         reasons[:0] = "".join(traceback.format_exception_only(error)).splitlines()[:WITNESS_LINES]
@@ -47,7 +47,7 @@ def _tell_failure(i, name, error):
 
 
 def restart_service():
-    """The system's daemon, anew. On a fast host stories restart it more often than systemd allows in ten seconds."""
+    """Restarts the system's daemon. On a fast host stories restart it more often than systemd allows in ten seconds."""
     subprocess.run(["systemctl", "reset-failed", "actord.service"], stderr=subprocess.DEVNULL, timeout=60)
     subprocess.run(["systemctl", "restart", "actord.service"], check=True, stdout=subprocess.DEVNULL, timeout=60)
 
@@ -72,7 +72,7 @@ def tell():
 
 
 class Result:
-    """The output and the files of a run of actorctl."""
+    """What a run of actorctl printed, and its files."""
 
     def __init__(self, status, out, err, seconds):
         self.status, self.out, self.err, self.seconds = status, out, err, seconds
@@ -132,7 +132,7 @@ def ctl(*args, during=None, timeout=120, before=(), env=None):
 
 
 def bash(line, timeout=120, check=True, env=None):
-    """Runs a line of bash without input; one that fails is an error that shows what it printed, if check."""
+    """Runs a line of bash without input. With check, a failure raises an error that shows what the line printed."""
     r = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL, env=env)
     if check and r.returncode != 0:
         raise AssertionError(f"`{line}` ended with {r.returncode}: {r.stdout[-1500:]} {r.stderr[-1500:]}")
@@ -140,7 +140,7 @@ def bash(line, timeout=120, check=True, env=None):
 
 
 def run(example, *sets, seed=None, during=None, timeout=120, before=(), ok=True):
-    """One job in the foreground; sets are "Section.Key=VALUE"."""
+    """Runs a job in the foreground. sets: texts "Section.Key=VALUE"."""
     path = example if "/" in example else os.path.join(EXAMPLES, example + ".conf")
     args = ["run", path, "--json"]
     for s in sets:
@@ -154,7 +154,7 @@ def run(example, *sets, seed=None, during=None, timeout=120, before=(), ok=True)
 
 
 def shared_library(source, *flags, name=None):
-    """Of an environment's source file, which the tree has at `source`; kept for the test's other stories."""
+    """Compiles an environment from the file `source` of the tree, once for all stories of the test; returns its path."""
     path = os.path.join(STATE, name or os.path.basename(source)[:-2] + ".so")
     if not os.path.exists(path):
         subprocess.run(["cc", "-std=gnu17", "-O1", "-fPIC", "-shared", *flags, "-I", os.path.join(ROOT, "include"),
@@ -163,7 +163,7 @@ def shared_library(source, *flags, name=None):
 
 
 def offset_of(member):
-    """Of a member of JobSettings, in bytes, for a test that changes sealed settings."""
+    """The offset of a member of JobSettings in bytes, for a test that changes sealed settings."""
     source = '#include <stdio.h>\n#include <stddef.h>\n#include "include/settings.h"\nint main(void) { printf("%zu", offsetof(JobSettings, ' \
              + member + ")); }"
     path = os.path.join(STATE, "offset")
@@ -175,7 +175,7 @@ HOSTILE = "tests/integration/hostile-env.c"
 
 
 def in_time(how):
-    """A short deadline, only for programs that hang: the start alone may take as long on a slow machine."""
+    """A short deadline for actors, only for those that hang: on a slow machine the start alone may take that long."""
     return ("Actor.TimeoutSec=1",) if how in ("hang", "stall") else ()
 
 
@@ -194,7 +194,7 @@ def processes():
 
 
 def pids(comm):
-    """Of all processes with that name, in order."""
+    """The numbers of all processes with this name, in order."""
     return sorted(pid for pid, (_, name) in processes().items() if name == comm)
 
 
@@ -209,7 +209,7 @@ def descendants(pid, comm=None):
 
 
 def adopt_orphans():
-    """From now on a process of our runs that loses its parent becomes our child, so that other processes of this host are never taken for ours."""
+    """From now on a process of this test that loses its parent becomes a child of the test, so that processes of others are never taken for its own."""
     ctypes.CDLL(None, use_errno=True).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
 
@@ -229,7 +229,7 @@ def wait_for(what, condition, seconds=20):
 
 
 def rounds_of_newest_run():
-    """As its ledger has them, which is behind by a tenth of a second."""
+    """The rounds of the newest run by its ledger, which is a tenth of a second behind."""
     place = os.path.join(STATE, "actord", "runs")
     ledger = os.path.join(place, max(os.listdir(place), key=int), "ledger.sqlite")
     try:
@@ -240,7 +240,7 @@ def rounds_of_newest_run():
 
 
 class Killer:
-    """Kills random processes of a name while a run goes on, or those that choose() names of their sorted ids; .killed holds them.
+    """Kills processes of a name during a run: random ones, or those that choose() takes from their sorted ids. `killed` lists them.
 
     A job endures a hundred kills of one invocation, but on a slow host no invocation might finish between two of them."""
 
@@ -250,7 +250,7 @@ class Killer:
         self.choose = choose or self.random.choice
 
     def hit(self, r):
-        """The run had to repeat something, so the processes were still at work."""
+        """Asserts that the run had to repeat something: the processes were still at work."""
         assert self.killed and r.recovered, f"{self.killed} of {self.comm} were killed, and the run recovered from {r.recovered}"
 
     def __call__(self, p):
@@ -268,8 +268,8 @@ class Killer:
 
 
 def within(before, comm, choose=None):
-    """Kills one process within a run that has as many rounds as the one before: after a quarter of them, or after half of its time if the
-    ledger is too far behind, as it is on a fast host."""
+    """Kills one process in the middle of a run that has as many rounds as the run `before`: after a quarter of these, or after half of its time
+    if the ledger is too far behind, as on a fast host."""
     return Killer(comm, low=0, high=0.01, most=1, choose=choose,
                   ready=lambda seconds: seconds >= 0.5 * before.seconds or rounds_of_newest_run() >= 0.25 * before.rounds)
 

@@ -547,7 +547,7 @@ def missing():
 
 
 def first_pixel(path):
-    """Of a PNG with 8 bits of each colour."""
+    """The first pixel of a PNG with 8 bits for each colour."""
     data, at, packed = open(path, "rb").read(), 8, b""
     while at < len(data):
         n, kind = struct.unpack(">I4s", data[at:at + 8])

@@ -351,7 +351,7 @@ def stopped_twice():
 
 
 def limit_memory(pid, limits):
-    """Of its data; those before."""
+    """Sets the limits of the process's data, and returns the former limits."""
     try:
         return resource.prlimit(pid, resource.RLIMIT_DATA, limits)
     except PermissionError:

@@ -10,7 +10,7 @@ MANAGER_PATH, SHORT = "/org/actord1", [("Job.StopReturn", ""), ("Job.StopSteps",
 
 
 def configure(bus, text):
-    """For the next start; a key may stand there only once."""
+    """Writes the configuration for the next start; it may have each key only once."""
     open(bus.dir + "/config/actord/actord.conf", "w").write("[Daemon]\n" + text)
 
 

@@ -70,7 +70,7 @@ class Elsewhere:
         raise AssertionError(f"node {number} was given no actor: {log(self.path)}")
 
     def wait_until_given_back(self):
-        """Until a node is: the invoker says so to the cluster's program."""
+        """Waits until a node is given back: the invoker says so to the cluster's program."""
         wait_for("a node is given back", lambda: any(l.startswith("hear 2 ") for l in log(self.path)), 60)
 
 
@@ -136,7 +136,7 @@ def waits():
 
 
 def share_awake(pid, seconds):
-    """For how much of the next seconds a process had or wanted a CPU: of one that sleeps it is little on any host, of one that never sleeps all."""
+    """The share of the next seconds in which a process had or wanted a CPU: little on any host if it sleeps, all if it never sleeps."""
     def nsec():
         return sum(map(int, open(f"/proc/{pid}/schedstat").read().split()[:2]))
     before, begun = nsec(), time.monotonic()

@@ -379,7 +379,7 @@ def one_object():
 
 
 class Cgroups:
-    """Those of one run: others may train on this host. Each has the number of the run's daemon in its name."""
+    """The cgroups of one run, since others may train on this host. Each has the number of the run's daemon in its name."""
 
     def __init__(self):
         self.daemons = set()

@@ -48,7 +48,7 @@ def all_installed():
 
 
 def play():
-    """What each block printed."""
+    """Runs the tutorial. Returns what each block printed."""
     os.makedirs(HOME)
     # The tree is built by the time that tests run, perhaps in another folder; and a test installs no package: dependencies.sh has no
     # way to ask only, so that it runs where there is nothing for it to do.
@@ -67,7 +67,7 @@ _played = []
 
 
 def printed(words):
-    """By the block with these words."""
+    """What the block with these words printed."""
     if not _played:
         _played.extend(play())
     i, = [i for i, (_, _, text) in enumerate(blocks()) if words in text]

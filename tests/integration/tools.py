@@ -11,7 +11,7 @@ PYTHON = os.path.join(VENV, "bin", "python")
 
 
 def named(requirements):
-    """The file, and the one beside it of packages that are installed without what they depend on."""
+    """Returns the file of requirements, and the one beside it, whose packages are installed without their dependencies."""
     return [path for path in (requirements, requirements.removesuffix(".txt") + "-alone.txt") if os.path.exists(path)]
 
 
@@ -27,7 +27,7 @@ def is_installed(venv, requirements):
 
 
 def install(venv, requirements):
-    """Why it is missing; None: it is there. Python compiles what it imports when it does: most of it never is."""
+    """Installs the packages. Returns why that failed; None: they are there. Modules are not compiled now, since most are never imported."""
     python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
     pip = [os.path.join(venv, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     for words in ([python, "-m", "venv", "--clear", venv],
@@ -41,7 +41,7 @@ def install(venv, requirements):
 
 
 def virtual(venv, requirements):
-    """Makes a virtual environment with what a file beside this one names, once."""
+    """Makes, once, a virtual environment with the packages that a file beside this one names."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), requirements)
     with open(venv + ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -7,7 +7,7 @@ PLAIN = {"y": "B", "b": "I", "u": "I", "i": "i", "h": "I", "t": "Q", "x": "q", "
 
 
 def first(signature):
-    """The first complete type of a signature, and the rest."""
+    """Returns the first complete type of a signature, and the rest."""
     if signature[0] == "a":
         one, rest = first(signature[1:])
         return "a" + one, rest
@@ -25,7 +25,7 @@ def pad(data, n):
 
 
 def put(data, signature, *values):
-    """Values are marshalled; of a variant: (signature, value)."""
+    """Marshals values. A variant is (signature, value)."""
     for value in values:
         one, signature = first(signature)
         pad(data, ALIGN[one[0]])
@@ -51,7 +51,7 @@ def put(data, signature, *values):
 
 
 def get(data, at, signature):
-    """The values, and the position behind them."""
+    """Returns the values, and the position after them."""
     values = []
     while signature:
         one, signature = first(signature)
@@ -110,7 +110,7 @@ class Wire:
         self.name = self.call("org.freedesktop.DBus", "/", "org.freedesktop.DBus", "Hello")[0]
 
     def send(self, destination, path, interface, member, signature="", *values, fds=(), flags=0):
-        """The call's number, for answer()."""
+        """Sends a call. Returns its number, for answer()."""
         self.serial += 1
         body, head = bytearray(), bytearray()
         put(body, signature, *values)
@@ -136,7 +136,7 @@ class Wire:
             self.data += data
 
     def read(self):
-        """One message; an answer is kept."""
+        """Reads one message; an answer is kept."""
         self.receive(16)
         kind, n_body, n_fields = self.data[1], *struct.unpack_from("<I4xI", self.data, 4)
         begin = 16 + n_fields + -n_fields % 8

@@ -127,8 +127,8 @@ def same_engine(name):
 
 
 def one_step(name):
-    """From each state that the engine of the build reached, one step of both. What an engine keeps beside it is not known there: its
-    warm start, on which contacts depend, and positions that lag behind; so positions and velocities are compared."""
+    """Compares one step of both from each state that the engine of the build reached. The other engine does not know what an engine keeps
+    besides the state: its warm start, on which contacts depend, and positions that lag behind. So positions and velocities are compared."""
     env, tally = gymnasium.make(name), Tally()
     margin = float(env.unwrapped.model.geom_margin.max())
     for begin, rows in rollout(name, max(EPISODES, 50)):

@@ -79,7 +79,7 @@ class Run:
 
 
 def invokers_of_nodes():
-    """Those that have actors. They have namespaces of their own, so that nothing tells on which node they are. Their spawner has ended, or stays
+    """The invokers that have actors. They have namespaces of their own, so that nothing tells on which node they are. Their spawner has ended, or stays
     in its step."""
     found = processes()
     parents = {parent for parent, comm in found.values() if comm == "actord-actor"}
@@ -105,7 +105,7 @@ def signal_actors(number):
 
 
 def begin(n, learners, hold=False, others=0):
-    """Until n nodes have actors; `hold`: and they keep what they are ordered. The learner waits meanwhile, or goes on for a round or two, so that
+    """Waits until n nodes have actors; `hold`: and stops these, so that they keep their orders. The learner waits meanwhile, or goes on for a round or two, so that
     no host is too fast or too slow for a story. `others`: invokers in steps of Slurm that are no node's."""
     pid = wait_for("the learner is there", learners, SECONDS)[0]
     os.kill(pid, signal.SIGSTOP)

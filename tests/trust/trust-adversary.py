@@ -57,7 +57,7 @@ class Daemon:
 
 
 def levels(path):
-    """Those that this host gives this user."""
+    """The sandbox levels that this host gives this user."""
     if not shutil.which("cc"):
         raise Skip("no compiler for the hostile plugin")
     found = [level for level in LEVELS if ctl("run", path, "--json", "--set", f"Actor.Sandbox={level}").status == 0]

@@ -81,7 +81,7 @@ class Want:
                 pass
 
     def limit(self, comm, which, used):
-        """What the process has now is all that it gets; `used` counts that."""
+        """Limits a process to what it has now, which `used` counts."""
         pid = self.process(comm)
         try:
             soft, hard = resource.prlimit(pid, which)
@@ -123,7 +123,7 @@ class Want:
         os.rename(f"{self.state}/actord/away", f"{self.state}/actord/ledger.sqlite")
 
     def damage_ledger(self):
-        """In the middle of its first tables, while no process has it open."""
+        """Overwrites the middle of the ledger's first tables, while no process has it open."""
         self.end_life()
         with sqlite3.connect(f"{self.state}/actord/ledger.sqlite") as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
