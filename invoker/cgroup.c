@@ -73,9 +73,16 @@ static uint32_t enable_controllers(int fd) {
         return enabled;
 }
 
+/* Whether a process is in a cgroup of which only the caller is ever a member. */
+static bool is_populated(int leaf) {
+        char text[32];
+
+        return file_read_at(leaf, "cgroup.procs", text, sizeof(text)) >= 0 && text[0];
+}
+
 int cgroup_enter(Cgroup *cgroup) {
         _cleanup_close_ int leaf = -EBADF;
-        int r;
+        int r = 0;
 
         assert(cgroup);
 
@@ -84,7 +91,9 @@ int cgroup_enter(Cgroup *cgroup) {
         leaf = openat(cgroup->fd, OWN_LEAF, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
         if (leaf < 0)
                 return -errno;
-        r = write_file(leaf, "cgroup.procs", "0");
+        /* Moving takes the kernel some ten milliseconds, even from a cgroup into the same. */
+        if (!is_populated(leaf))
+                r = write_file(leaf, "cgroup.procs", "0");
         if (r < 0)
                 return r;
 
@@ -119,21 +128,6 @@ int cgroup_enter_scope(int slice_fd, const char *name, Cgroup *ret) {
         *ret = (Cgroup){ .controllers = enable_controllers(fd) };
         ret->fd = TAKE_FD(fd);
         return 0;
-}
-
-void cgroup_leave(Cgroup *cgroup) {
-        char order[32];
-
-        if (cgroup->fd < 0)
-                return;
-
-        for (size_t i = 0; i < ELEMENTSOF(controllers); i++)
-                if (cgroup->controllers & controllers[i].controller) {
-                        (void) snprintf(order, sizeof(order), "-%s", controllers[i].word);
-                        (void) write_file(cgroup->fd, "cgroup.subtree_control", order);
-                }
-        if (write_file(cgroup->fd, "cgroup.procs", "0") >= 0)
-                (void) unlinkat(cgroup->fd, OWN_LEAF, AT_REMOVEDIR);
 }
 
 size_t cpuset_print(const setting_cpuset *cpus, char *ret, size_t n) {

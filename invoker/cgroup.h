@@ -37,13 +37,12 @@ typedef struct Leaf {
 #define LEAF_EMPTY \
         { .fd = -EBADF, .freeze_fd = -EBADF }
 
-/* Moves the caller into a leaf of its own and enables every available controller for leaves. */
+/* Moves the caller into a leaf of its own, unless it is there already, and enables every available
+ * controller for leaves. */
 int cgroup_enter(Cgroup *cgroup);
 /* Like cgroup_enter(), for an actor with a scope of its own (ActorScope=each). It moves the scope's first
  * process into a leaf instead of the caller. This process only keeps the scope alive. */
 int cgroup_enter_scope(int slice_fd, const char *name, Cgroup *ret);
-/* Undoes cgroup_enter(), so that the spawner can remove the cgroup. */
-void cgroup_leave(Cgroup *cgroup);
 
 /* Makes an empty leaf with its limits. */
 int leaf_make(const Cgroup *cgroup, const char *name, const LeafLimits *limits, Leaf *ret);

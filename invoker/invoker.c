@@ -500,8 +500,6 @@ int invoker_run(Invoker *invoker) {
 }
 
 Invoker *invoker_free(Invoker *invoker) {
-        bool own = invoker->place.invoked && invoker->place.invoked->cgroup == INVOKER_CGROUP_OWN;
-
         if (invoker->pool.containers)
                 pool_end_all(&invoker->pool);
         learner_end(&invoker->learners);
@@ -517,8 +515,6 @@ Invoker *invoker_free(Invoker *invoker) {
         free(invoker->progress.evaluation.returns);
         free(invoker->progress.evaluation.metrics);
         fork_free_sandboxes(&invoker->place);
-        if (own)
-                cgroup_leave(&invoker->place.cgroup);
 
         nodes_done(&invoker->nodes);
         link_done(&invoker->link);

@@ -496,8 +496,6 @@ static void node_done(Service *node) {
                 worker_done(&node->hands[k].c.worker, &node->place.cgroup, true);
         }
         fork_free_sandboxes(&node->place);
-        if (node->place.invoked && node->place.invoked->cgroup == INVOKER_CGROUP_OWN)
-                cgroup_leave(&node->place.cgroup);
         frame_reader_done(&node->reader);
         out_done(&node->out);
         free(node->hands);

@@ -35,10 +35,12 @@ bool ids_are_mapped(uint32_t first, uint32_t n) {
         return false;
 }
 
-static pid_t clone_child(uint64_t flags, int *ret_pid_fd) {
-        struct clone_args args = { .flags = flags | CLONE_PIDFD,
+/* cgroup_fd: the cgroup in which the child begins; -EBADF: its parent's */
+static pid_t clone_child(uint64_t flags, int cgroup_fd, int *ret_pid_fd) {
+        struct clone_args args = { .flags = flags | CLONE_PIDFD | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
                 .exit_signal = SIGCHLD,
-                .pidfd = (uint64_t) (uintptr_t) ret_pid_fd };
+                .pidfd = (uint64_t) (uintptr_t) ret_pid_fd,
+                .cgroup = cgroup_fd >= 0 ? (uint64_t) cgroup_fd : 0 };
         pid_t pid;
 
         if (flags != 0)
@@ -59,26 +61,38 @@ static pid_t clone_child(uint64_t flags, int *ret_pid_fd) {
         return pid;
 }
 
-int child_start(uint32_t level, Child *ret) {
+/* Starts the child in its cgroup if the kernel can: to move a process into another cgroup takes the kernel
+ * some ten milliseconds. */
+int child_start(uint32_t level, int cgroup_fd, Child *ret) {
         _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
         static const uint64_t namespaces = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET |
                                            CLONE_NEWIPC | CLONE_NEWUTS;
+        bool is_placed = cgroup_fd >= 0 && level >= SANDBOX_LEVEL_USERNS;
         int pair[2], pid_fd = -EBADF;
-        pid_t pid;
+        pid_t pid = -1;
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return -errno;
         ours = pair[0];
         theirs = pair[1];
 
-        pid = clone_child(level >= SANDBOX_LEVEL_USERNS ? namespaces : 0, &pid_fd);
+        if (is_placed)
+                pid = clone_child(namespaces, cgroup_fd, &pid_fd);
+        if (pid < 0) {
+                is_placed = false;
+                pid = clone_child(level >= SANDBOX_LEVEL_USERNS ? namespaces : 0, -EBADF, &pid_fd);
+        }
         if (pid < 0)
                 return -errno;
         if (pid == 0) {
                 *ret = (Child){ .pid_fd = -EBADF, .channel = TAKE_FD(theirs), .level = level };
                 return 0;
         }
-        *ret = (Child){ .pid = pid, .pid_fd = pid_fd, .channel = TAKE_FD(ours), .level = level };
+        *ret = (Child){ .pid = pid,
+                .pid_fd = pid_fd,
+                .channel = TAKE_FD(ours),
+                .level = level,
+                .is_placed = is_placed };
         return 0;
 }
 

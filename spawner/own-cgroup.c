@@ -22,6 +22,7 @@
 #define RUN_NAME  "actord-%d-%llu"
 #define JOB_NAME  "actord-job-%d-%llu"
 #define LIFE_NAME "life-%llu" /* a life's cgroup, in the job's; it is delegated */
+#define LEAF_NAME "invoker"   /* the invoker's cgroup, in the life's */
 
 /* An extended attribute of a job's cgroup: when the spawner first found the cgroup empty and without its
  * daemon, as a uint64_t in seconds of CLOCK_REALTIME. */
@@ -177,9 +178,9 @@ static int make_around(const char *path) {
         return TAKE_FD(fd);
 }
 
-/* Makes the cgroup of a life, delegated, with this process in it. Returns its directory. */
-static int life_open(int around_fd, const char *life, pid_t pid, gid_t group) {
-        _cleanup_close_ int fd = openat(around_fd, life, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+/* Opens a cgroup and delegates it. */
+static int open_delegated(int parent_fd, const char *name, gid_t group) {
+        _cleanup_close_ int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         int r;
 
         if (fd < 0)
@@ -187,13 +188,24 @@ static int life_open(int around_fd, const char *life, pid_t pid, gid_t group) {
         r = cgroup_delegate(fd, group);
         if (r < 0)
                 return r;
-        r = move_in(fd, pid);
-        if (r < 0)
-                return r;
         return TAKE_FD(fd);
 }
 
-int own_cgroup_make(const Launch *launch, const Child *child, gid_t group, Cgroup *ret) {
+/* Opens and delegates the cgroup of a life, and makes the invoker's in it. */
+static int life_open(int around_fd, const char *life, gid_t group) {
+        _cleanup_close_ int fd = open_delegated(around_fd, life, group), leaf_fd = -EBADF;
+
+        if (fd < 0)
+                return fd;
+        if (mkdirat(fd, LEAF_NAME, 0755) < 0)
+                return -errno;
+        leaf_fd = open_delegated(fd, LEAF_NAME, group);
+        if (leaf_fd < 0)
+                return leaf_fd;
+        return TAKE_FD(fd);
+}
+
+int own_cgroup_make(const Launch *launch, gid_t group, Cgroup *ret) {
         _cleanup_close_ int fd = -EBADF, around_fd = -EBADF;
         char full[512], path[256], life[32];
         uint64_t nsec;
@@ -209,9 +221,9 @@ int own_cgroup_make(const Launch *launch, const Child *child, gid_t group, Cgrou
                 (void) rmdir(full);
                 return 0;
         }
-        fd = life_open(around_fd, life, child->pid, group);
+        fd = life_open(around_fd, life, group);
         if (fd < 0) {
-                (void) unlinkat(around_fd, life, AT_REMOVEDIR);
+                (void) remove_below(around_fd, life, 1);
                 (void) rmdir(full);
                 return 0;
         }
@@ -223,6 +235,12 @@ int own_cgroup_make(const Launch *launch, const Child *child, gid_t group, Cgrou
         (void) snprintf(ret->path, sizeof(ret->path), "%.*s/%s",
                         (int) (sizeof(ret->path) - sizeof(life) - 1), path, life);
         return 1;
+}
+
+int own_cgroup_leaf(const Cgroup *cgroup) {
+        int fd = openat(cgroup->fd, LEAF_NAME, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+        return fd < 0 ? -errno : fd;
 }
 
 /* Opens the cgroup of an earlier launch. */
@@ -291,24 +309,50 @@ bool run_is_over(const Launch *launch) {
         return launch->exit_with_daemon && kill((pid_t) launch->owner, 0) < 0 && errno == ESRCH;
 }
 
-void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup) {
+/* *ret_full: the path of the job's cgroup in the file system */
+static void remove_life(const Cgroup *cgroup, char ret_full[512]) {
         _cleanup_close_ int kill_fd = openat(cgroup->fd, "cgroup.kill", O_WRONLY | O_CLOEXEC);
-        char at[256], full[512];
+        char at[256];
 
+        *ret_full = 0;
         if (cgroup_mount(at) < 0)
                 return;
-        (void) snprintf(full, sizeof(full), "%s%s", at, cgroup->path);
+        (void) snprintf(ret_full, 512, "%s%s", at, cgroup->path);
         for (int i = 0; i < REMOVE_ATTEMPTS; i++) {
                 if (kill_fd >= 0)
                         (void) !write(kill_fd, "1", 1);
-                if (remove_below(AT_FDCWD, full, REMOVE_DEPTH))
+                if (remove_below(AT_FDCWD, ret_full, REMOVE_DEPTH))
                         break;
                 (void) usleep(REMOVE_WAIT_USEC);
         }
+        *strrchr(ret_full, '/') = 0;
+}
+
+void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup) {
+        char full[512];
+
+        remove_life(cgroup, full);
         /* The cgroup of a run can be removed with its counters, since no later daemon asks for these. The
          * cgroup of another job stays, since a later daemon may ask. */
-        if (run_is_over(launch)) {
-                *strrchr(full, '/') = 0;
+        if (run_is_over(launch))
                 (void) rmdir(full);
-        }
+}
+
+void own_cgroup_discard(Cgroup *cgroup) {
+        char full[512];
+
+        if (cgroup->metering != INVOKER_CGROUP_OWN)
+                return;
+        remove_life(cgroup, full);
+        if (cgroup->cpu_nsec == 0) /* there was no earlier life, whose use it would have counted */
+                (void) rmdir(full);
+        (void) close_fd(cgroup->fd);
+        *cgroup = CGROUP_NONE;
+}
+
+void own_cgroup_enter(const Child *child, Cgroup *cgroup) {
+        _cleanup_close_ int leaf_fd = own_cgroup_leaf(cgroup);
+
+        if (leaf_fd < 0 || move_in(leaf_fd, child->pid) < 0)
+                own_cgroup_discard(cgroup);
 }

@@ -67,12 +67,13 @@ static int identify_child(const Child *child, const Launch *launch, LaunchAnswer
         return child_hear(child, LAUNCH_STEP_MSEC, answer);
 }
 
-static int try_level(uint32_t level, const Request *request, const Programs *programs, Child *ret,
-                LaunchAnswer *answer) {
+static int try_level(uint32_t level, const Request *request, const Programs *programs, const Cgroup *cgroup,
+                Child *ret, LaunchAnswer *answer) {
+        _cleanup_close_ int cgroup_fd = cgroup->fd >= 0 ? own_cgroup_leaf(cgroup) : -EBADF;
         Child child = CHILD_NONE;
         int r;
 
-        r = child_start(level, &child);
+        r = child_start(level, cgroup_fd, &child);
         if (r < 0)
                 return answer_fail(answer, LAUNCH_STEP_NAMESPACES, r,
                                 "sandbox level %s is not available on this host: %s",
@@ -93,7 +94,8 @@ static int try_level(uint32_t level, const Request *request, const Programs *pro
         return 0;
 }
 
-static int start_child(const Request *request, const Programs *programs, Child *ret, LaunchAnswer *answer) {
+static int start_child(const Request *request, const Programs *programs, const Cgroup *cgroup, Child *ret,
+                LaunchAnswer *answer) {
         const Launch *launch = &request->launch;
         uint32_t strongest, weakest;
 
@@ -114,7 +116,7 @@ static int start_child(const Request *request, const Programs *programs, Child *
                                 sandbox_level_to_string(weakest));
 
         for (uint32_t level = strongest;; level--) {
-                int r = try_level(level, request, programs, ret, answer);
+                int r = try_level(level, request, programs, cgroup, ret, answer);
 
                 if (r >= 0 || level == weakest)
                         return r;
@@ -122,15 +124,27 @@ static int start_child(const Request *request, const Programs *programs, Child *
         }
 }
 
-static int make_cgroup(const Request *request, const Child *child, Cgroup *ret, LaunchAnswer *answer) {
-        gid_t group = geteuid() == 0 ? request->launch.uid_first : UINT32_MAX;
+static gid_t job_group(const Launch *launch) {
+        return geteuid() == 0 ? launch->uid_first : UINT32_MAX;
+}
 
-        if (request->launch.purpose == LAUNCH_TRIAL)
-                return 0; /* nothing is metered */
-        switch ((LaunchManager) request->launch.manager) {
+/* Before there is a child. */
+static int make_cgroup(const Launch *launch, Cgroup *ret) {
+        if (launch->purpose == LAUNCH_TRIAL || launch->manager != LAUNCH_MANAGER_NONE)
+                return 0; /* nothing is metered, or systemd makes a scope around the child */
+        return own_cgroup_make(launch, job_group(launch), ret);
+}
+
+static int enter_cgroup(const Launch *launch, const Child *child, Cgroup *cgroup, LaunchAnswer *answer) {
+        if (launch->purpose == LAUNCH_TRIAL)
+                return 0;
+        switch ((LaunchManager) launch->manager) {
         case LAUNCH_MANAGER_SYSTEM:
-        case LAUNCH_MANAGER_USER: return scope_make(&request->launch, child, group, ret, answer);
-        case LAUNCH_MANAGER_NONE: return own_cgroup_make(&request->launch, child, group, ret);
+        case LAUNCH_MANAGER_USER: return scope_make(launch, child, job_group(launch), cgroup, answer);
+        case LAUNCH_MANAGER_NONE:
+                if (cgroup->fd >= 0 && !child->is_placed)
+                        own_cgroup_enter(child, cgroup);
+                return 0;
         }
         return -EBADMSG;
 }
@@ -168,7 +182,7 @@ static int give_all(const Request *request, const Child *child, Cgroup *cgroup, 
         _cleanup_(mounts_done) Mounts mounts = {};
         int r;
 
-        r = make_cgroup(request, child, cgroup, answer);
+        r = enter_cgroup(&request->launch, child, cgroup, answer);
         if (r < 0)
                 return r;
         r = clone_mounts(request, child, &mounts, answer);
@@ -207,9 +221,14 @@ static int launch(Request *request, Child *child, Cgroup *cgroup, LaunchAnswer *
                 if (r < 0)
                         return r;
         }
-        r = start_child(request, &programs, child, answer);
+        r = make_cgroup(&request->launch, cgroup);
         if (r < 0)
                 return r;
+        r = start_child(request, &programs, cgroup, child, answer);
+        if (r < 0) {
+                own_cgroup_discard(cgroup);
+                return r;
+        }
         r = hand_over(request, child, cgroup, answer);
         if (r < 0) {
                 child_done(child, true);

@@ -60,6 +60,7 @@ typedef struct Child {
         /* SEQPACKET: the parent sends the facts of the launch, and the child sends errors; exec closes it */
         int channel;
         uint32_t level;
+        bool is_placed; /* it began in its cgroup */
 } Child;
 #define CHILD_NONE ((Child){ .pid_fd = -EBADF, .channel = -EBADF })
 
@@ -89,10 +90,11 @@ int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer
 int spawner_serve(int fd, const Terms *terms);
 
 /* identity.c. ids_are_mapped(): whether these ids exist in our user namespace; in many containers they do
- * not. child_start(): the child waits on its channel, in its namespaces, without an identity. -EPERM,
- * -ENOSYS, -ENOSPC, -EUSERS: this host does not allow that level. */
+ * not. child_start(): the child waits on its channel, in its namespaces, without an identity, and if
+ * possible in the cgroup (-EBADF: none). -EPERM, -ENOSYS, -ENOSPC, -EUSERS: this host does not allow that
+ * level. */
 bool ids_are_mapped(uint32_t first, uint32_t n);
-int child_start(uint32_t level, Child *ret);
+int child_start(uint32_t level, int cgroup_fd, Child *ret);
 void child_done(Child *child, bool kill);
 int child_map(const Child *child, const Launch *launch);  /* maps ids into the child's user namespace */
 int child_identify(uint32_t level, const Launch *launch); /* call it in the child, once the ids are mapped */
@@ -105,8 +107,13 @@ int anchors_start(uint32_t n);
 /* cgroup.c, scope.c, own-cgroup.c. Make the life's cgroup and delegate it to the job's group; UINT32_MAX:
  * not needed, since the job has the spawner's own user and group. */
 int scope_make(const Launch *launch, const Child *child, gid_t group, Cgroup *ret, LaunchAnswer *answer);
-int own_cgroup_make(
-                const Launch *launch, const Child *child, gid_t group, Cgroup *ret); /* 0: none available */
+/* own_cgroup_make(): 0: no cgroup can be made. own_cgroup_leaf() opens the invoker's part of the cgroup.
+ * own_cgroup_enter() moves the child there, or discards the cgroup if that fails. own_cgroup_discard() is
+ * for a life that does not begin. */
+int own_cgroup_make(const Launch *launch, gid_t group, Cgroup *ret);
+int own_cgroup_leaf(const Cgroup *cgroup);
+void own_cgroup_enter(const Child *child, Cgroup *cgroup);
+void own_cgroup_discard(Cgroup *cgroup);
 void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup);
 bool run_is_over(const Launch *launch); /* the daemon of a run is dead, and no other comes back for it */
 /* The cgroup of a life is inside the job's cgroup. The job's cgroup is a slice of systemd (scope_) or made

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The spawner without a manager: levels, user ids, descriptors, mounts, a cgroup of its own, and hostile records."""
-import concurrent.futures, errno, os, shutil, socket, struct, subprocess, sys, tempfile, time
+import concurrent.futures, errno, os, re, shutil, socket, struct, subprocess, sys, tempfile, time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from launching import *
@@ -56,6 +56,11 @@ def ordinary():
         assert l.step == "namespaces" and "Sandbox=full" in l.message, l.message
 
 
+def own_cgroups():
+    mounts = [x.split()[4] for x in open("/proc/self/mountinfo") if " - cgroup2 " in x]
+    return {d for d, _, _ in os.walk(mounts[0]) if re.search(r"/actord-(job-)?[0-9]+-7009$", d)} if mounts else set()
+
+
 @story("where unshare and clone3 are forbidden, auto falls to the process level and a demand is refused in words")
 def forbidden():
     need_root()
@@ -67,8 +72,10 @@ def forbidden():
     wrap = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc", *limits]
     if subprocess.run([*wrap, "true"], stderr=subprocess.DEVNULL).returncode != 0:
         raise Skip("a child cannot be kept from user namespaces here")
-    with launch(wrap=wrap, sandbox=USERNS) as l:
+    before = own_cgroups()
+    with launch(wrap=wrap, sandbox=USERNS, job=7009, exit_with_daemon=0) as l:
         assert l.step == "namespaces" and "userns" in l.message, (l.step, l.message)
+    assert own_cgroups() <= before, "a cgroup was left of a launch that failed"
     with launch(wrap=wrap) as l:
         check_common(l)
         assert LEVELS[l.level] == "process" and l.words["pid1"] == ["0"]
@@ -99,6 +106,7 @@ def own_cgroup():
             raise Skip("no cgroup2 hierarchy is writable here")
         assert l.metering == 1 and "/actord-" in l.group
         assert l.words["leaf"] == ["yes"], l.words["leaf"]
+        assert f"0::{l.group}/invoker" in l.words["in"], l.words["in"]
         mounts = [x.split()[4] for x in open("/proc/self/mountinfo") if " - cgroup2 " in x]
         path = mounts[0] + l.group
         for name in "", "/cgroup.procs", "/cgroup.subtree_control", "/cgroup.threads":
@@ -108,6 +116,8 @@ def own_cgroup():
         # The stand-in sits in its leaf now.
         assert str(l.pid) in open(path + "/leaf/cgroup.procs").read().split()
     assert not os.path.exists(path) and not os.path.exists(os.path.dirname(path)), "the cgroup outlived its job"
+    with launch(sandbox=PROCESS) as l:                       # this level's child moves there
+        assert f"0::{l.group}/invoker" in l.words["in"], l.words["in"]
 
 
 @story("the count of a life's own cgroup can be read again and again, also after its spawner has gone, until it is removed")
