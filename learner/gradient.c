@@ -40,6 +40,11 @@ static size_t padded(size_t n) {
         return (n + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
 }
 
+/* A narrow layer needs its outputs transposed, not its inputs. */
+static bool is_narrow(const Layer *l) {
+        return l->n_in <= NARROW_MAX;
+}
+
 /* The number of columns in `input`. A caller may write whole observations there, which can be wider than the
  * network's input if the network edits them (n_edited). */
 static size_t input_columns(const Network *network) {
@@ -50,7 +55,7 @@ static size_t input_columns(const Network *network) {
 
 int pass_new(const Network *network, Pass **ret) {
         _cleanup_(pass_freep) Pass *pass = NULL;
-        size_t columns = input_columns(network), n_in = 0, scratch = 0, n;
+        size_t columns = input_columns(network), n_transposed = 0, scratch = 0, n;
         float *at;
 
         assert(network);
@@ -60,14 +65,15 @@ int pass_new(const Network *network, Pass **ret) {
                 const Layer *l = &network->layers[i];
 
                 columns += (has_slope(l) ? 3 : 2) * (size_t) l->n_out;
-                if (is_product(l))
-                        n_in = padded(l->n_in) > n_in ? padded(l->n_in) : n_in;
-                else if (l->kind == LAYER_CONVOLUTION) {
+                if (is_product(l)) {
+                        n = padded(is_narrow(l) ? l->n_out : l->n_in);
+                        n_transposed = n > n_transposed ? n : n_transposed;
+                } else if (l->kind == LAYER_CONVOLUTION) {
                         n = convolution_scratch(l);
                         scratch = n > scratch ? n : scratch;
                 }
         }
-        columns += n_in;
+        columns += n_transposed;
         n = (columns * SHARD_ROWS_MAX + scratch) * sizeof(float);
 
         pass = calloc(1, sizeof(*pass));
@@ -83,7 +89,7 @@ int pass_new(const Network *network, Pass **ret) {
         pass->input = at = pass->memory;
         at += input_columns(network) * SHARD_ROWS_MAX;
         pass->transposed = at;
-        at += n_in * SHARD_ROWS_MAX;
+        at += n_transposed * SHARD_ROWS_MAX;
         for (uint32_t i = 0; i < network->n_layers; i++) {
                 pass->output[i] = at;
                 pass->d_output[i] = at + (size_t) network->layers[i].n_out * SHARD_ROWS_MAX;
@@ -141,6 +147,12 @@ static void layer_backward_weight(Pass *pass, const Layer *l, const float *dy, c
                 bool accumulate, float *gradient) {
         if (!is_product(l)) {
                 convolution_backward_weight(l, dy, x, pass->stride, accumulate, gradient + l->weight_at);
+                return;
+        }
+        if (is_narrow(l)) {
+                kernel_transpose(dy, l->n_out, pass->stride, pass->transposed);
+                kernel_backward_weight_narrow(pass->transposed, x, l->n_out, l->n_in, pass->stride,
+                                accumulate, gradient + l->weight_at);
                 return;
         }
         kernel_transpose(x, l->n_in, pass->stride, pass->transposed);

@@ -21,6 +21,7 @@ typedef double Group __attribute__((vector_size(8 * KERNEL_GROUP), aligned(8), m
  * BLOCK_WIDTH sums over BLOCK_DEPTH numbers, which are first copied next to each other. TAKE_BLOCK: how many
  * numbers are handled at once, so that they stay in the cache. */
 enum { BLOCK_WIDTH = 8, BLOCK_ROWS = 4, BLOCK_DEPTH = 128, TAKE_BLOCK = 1024 };
+enum { NARROW_UNITS = 64 }; /* whose gradients kernel_backward_weight_narrow() computes at once */
 typedef double BlockRow __attribute__((vector_size(8 * BLOCK_WIDTH), aligned(8), may_alias));
 
 /* X(type, name, parameters, arguments): all kernels that exist for each width. kernel_NAME() calls the one
@@ -131,6 +132,38 @@ void kernel_backward_input(const float *weight, const float *dy, uint32_t n_out,
                         .c = dx,
                         .c_m = rows,
         });
+}
+
+void kernel_backward_weight_narrow(const float *dyt, const float *x, uint32_t n_out, uint32_t n_in,
+                uint32_t rows, bool accumulate, float *dweight) {
+        float part[NARROW_MAX][NARROW_UNITS];
+
+        assert(n_in <= NARROW_MAX);
+
+        for (uint32_t first = 0; first < n_out; first += NARROW_UNITS) {
+                uint32_t n = n_out - first < NARROW_UNITS ? n_out - first : NARROW_UNITS;
+                float *dw = dweight + (size_t) first * n_in;
+
+                for (uint32_t u = 0; accumulate && u < n; u++)
+                        for (uint32_t i = 0; i < n_in; i++)
+                                part[i][u] = dw[u * n_in + i];
+                kernel_product(&(Product){
+                                .m = n_in,
+                                .n = n,
+                                .k = rows,
+                                .a = x,
+                                .a_m = rows,
+                                .a_k = 1,
+                                .b = dyt + first,
+                                .b_k = (n_out + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES,
+                                .goes_on = accumulate,
+                                .c = part[0],
+                                .c_m = NARROW_UNITS,
+                });
+                for (uint32_t u = 0; u < n; u++)
+                        for (uint32_t i = 0; i < n_in; i++)
+                                dw[u * n_in + i] = part[i][u];
+        }
 }
 
 void kernel_backward_weight(const float *dy, const float *xt, uint32_t n_out, uint32_t n_in, uint32_t rows,

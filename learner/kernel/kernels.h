@@ -16,6 +16,7 @@
 enum {
         KERNEL_GROUP = 16, /* rows side by side */
         SHARD_ROWS_MAX = 64,
+        NARROW_MAX = 12, /* inputs of a layer for kernel_backward_weight_narrow(), which is faster there */
 };
 
 typedef struct AdamScalars {
@@ -36,6 +37,10 @@ void kernel_backward_input(const float *weight, const float *dy, uint32_t n_out,
 /* dweight (+)= dy x', from xt = kernel_transpose(x) */
 void kernel_backward_weight(const float *dy, const float *xt, uint32_t n_out, uint32_t n_in, uint32_t rows,
                 bool accumulate, float *dweight);
+/* The same for n_in <= NARROW_MAX, from x and dyt = kernel_transpose(dy): such a row of xt would fill only a
+ * part of a vector. */
+void kernel_backward_weight_narrow(const float *dyt, const float *x, uint32_t n_out, uint32_t n_in,
+                uint32_t rows, bool accumulate, float *dweight);
 
 /* y = activation(y + bias), y [n][stride] */
 void kernel_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation);

@@ -48,6 +48,7 @@ static void check_products(uint32_t n_out, uint32_t n_in, uint32_t rows) {
         g_autofree float *x = random_floats(rand, (size_t) n_in * rows, 1);
         g_autofree float *dy = random_floats(rand, (size_t) n_out * rows, 1);
         g_autofree float *xt = random_floats(rand, (size_t) n_in_whole * rows, 1);
+        g_autofree float *dyt = random_floats(rand, (size_t) (n_out + KERNEL_LANES) * rows, 1);
         size_t n = n_weights + (size_t) (n_out + n_in) * rows;
         g_autofree float *a = random_floats(rand, n, 1), *b = g_memdup2(a, n * sizeof(float));
 
@@ -68,12 +69,19 @@ static void check_products(uint32_t n_out, uint32_t n_in, uint32_t rows) {
                 naive_product(&(Product){
                                 n_out, n_in, rows, dy, xt, NULL, rows, 1, n_in_whole, add, b, n_in });
                 assert_same(a, b, n);
+                if (n_in > NARROW_MAX)
+                        continue;
+                kernel_transpose(dy, n_out, rows, dyt);
+                kernel_backward_weight_narrow(dyt, x, n_out, n_in, rows, add, a);
+                naive_product(&(Product){
+                                n_out, n_in, rows, dy, xt, NULL, rows, 1, n_in_whole, add, b, n_in });
+                assert_same(a, b, n);
         }
 }
 
 static void test_products(void) {
         static const uint32_t shapes[][2] = { { 64, 4 }, { 64, 64 }, { 1, 64 }, { 2, 64 }, { 3, 11 },
-                { 256, 256 }, { 17, 5 }, { 5, 700 }, { 23, 33 } };
+                { 256, 256 }, { 17, 5 }, { 131, 12 }, { 5, 700 }, { 23, 33 } };
 
         for (Width width = 0; width < _WIDTH_MAX; width++) {
                 if (!width_present(width)) {
