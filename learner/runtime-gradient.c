@@ -208,11 +208,12 @@ static void recompute_task(void *arg, uint32_t task, uint32_t thread) {
         uint32_t shared = task * rt->work.n_sharers + rt->learner % rt->work.n_sharers;
         uint32_t actor = shared / rt->work.tasks_per_actor, part = shared % rt->work.tasks_per_actor;
         uint32_t first = part * SHARD_ROWS_MAX, end = b->next_rows + b->n_finals[actor];
-        Gathered g = { .first = batch_block(b, actor) + first, .stride = SHARD_ROWS_MAX };
+        Gathered g = { .first = batch_block(b, actor) + first };
 
         if (first >= end)
                 return;
         g.n = end - first < SHARD_ROWS_MAX ? end - first : SHARD_ROWS_MAX;
+        g.stride = (g.n + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
 
         bench_gather(bench, b, &g);
         bench_forward(rt, bench, rt->nets[rt->work.net]->parameters);
