@@ -286,6 +286,7 @@ static void obey_learn(Learner *l, const Order *order, Answer *ret) {
         l->runtime->spent = l->context.settings->profile ? &ret->spent : NULL;
         begun_nsec = spent_begin(l->runtime->spent);
         threads_meter(l->runtime->threads);
+        threads_rouse(l->runtime->threads);
         if (!round_complete(l, order->n_actors) || order->policy_bank >= l->context.page->policy.n_banks) {
                 ret->fault = FAULT_INTERNAL;
                 ret->detail = EPROTO;

@@ -280,6 +280,13 @@ static uint64_t phase_open(Threads *threads, uint32_t n_open) {
         return now_nsec() - begun_nsec;
 }
 
+void threads_rouse(Threads *threads) {
+        assert(threads);
+
+        if (threads->n > 1 && !is_alone(threads) && atomic_load(&threads->n_sleeping) > 0)
+                (void) phase_open(threads, 0);
+}
+
 /* Adds the time that a phase would have taken if each thread had done its own tasks: the time of the slowest
  * thread. */
 static void phase_meter(Threads *threads, uint64_t start_nsec) {

@@ -23,6 +23,9 @@ void threads_run(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks)
 /* Like threads_run(), but task i always runs on thread i % n, for tasks that use a thread's own memory. */
 void threads_deal(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks);
 
+/* Wakes threads that sleep: a phase begins soon. */
+void threads_rouse(Threads *threads);
+
 /* threads_meter() starts to measure, and counts the CPUs. threads_metered_nsec() returns the CPU time since
  * then: in each phase that of the slowest thread, and between phases the caller's own. */
 void threads_meter(Threads *threads);

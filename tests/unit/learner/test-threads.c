@@ -61,6 +61,8 @@ static void expect_each_done_once(uint32_t n, Run run, bool dealt) {
                 /* Now and then wait longer than threads spin before they sleep. */
                 if (phase % 500 == 0)
                         g_usleep(2000);
+                if (phase % 1000 == 0)
+                        threads_rouse(threads);
                 run(threads, count, &c, n_tasks);
                 for (unsigned i = 0; i < n_tasks; i++)
                         if (dealt && n_tasks > 1)
