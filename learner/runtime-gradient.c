@@ -29,8 +29,11 @@ static void columns_clear(float *column, const Gathered *g, uint32_t n) {
                         column[(size_t) k * g->stride + i] = 0.0f;
 }
 
-static uint32_t numbers_at_once(size_t left) {
-        return left < GATHER_NUMBERS ? (uint32_t) left : GATHER_NUMBERS;
+/* A multiple of 16 as long as there are 16. */
+static uint32_t numbers_at_once(uint32_t left) {
+        if (left >= GATHER_NUMBERS)
+                return GATHER_NUMBERS;
+        return left < KERNEL_LANES ? left : left / KERNEL_LANES * KERNEL_LANES;
 }
 
 static void bench_gather_pixels(float *input, const Batch *b, const Gathered *g) {
@@ -54,6 +57,18 @@ static void bench_gather_pixels(float *input, const Batch *b, const Gathered *g)
         columns_clear(input, g, b->n_observation);
 }
 
+/* Turns n numbers of all rows into columns, for a multiple of 16. */
+static void bench_gather_whole(
+                float *column, const Batch *b, const Gathered *g, uint32_t first, uint32_t n) {
+        float rows[SHARD_ROWS_MAX * GATHER_NUMBERS];
+
+        for (uint32_t i = 0; i < g->n; i++)
+                memcpy(rows + i * n, b->observations + gathered_row(g, i) * b->n_observation + first,
+                                n * sizeof(float));
+        memset(rows + g->n * n, 0, (g->stride - g->n) * n * sizeof(float));
+        kernel_transpose(rows, g->stride, n, column);
+}
+
 /* Turns observations into columns. It copies a few numbers of every row, then the next few, so that the
  * columns that it writes stay in the cache. */
 static void bench_gather_observations(float *input, const Batch *b, const Gathered *g) {
@@ -61,10 +76,14 @@ static void bench_gather_observations(float *input, const Batch *b, const Gather
                 bench_gather_pixels(input, b, g);
                 return;
         }
-        for (uint32_t first = 0; first < b->n_observation; first += GATHER_NUMBERS) {
-                uint32_t n = numbers_at_once(b->n_observation - first);
+        for (uint32_t first = 0, n; first < b->n_observation; first += n) {
                 float *column = input + (size_t) first * g->stride;
 
+                n = numbers_at_once(b->n_observation - first);
+                if (n % KERNEL_LANES == 0) {
+                        bench_gather_whole(column, b, g, first, n);
+                        continue;
+                }
                 for (uint32_t i = 0; i < g->n; i++) {
                         size_t at = gathered_row(g, i) * b->n_observation + first;
 
