@@ -42,7 +42,7 @@ typedef struct Follower {
         uint32_t n_alerts;           /* how many amounts of CostAlert= were announced */
         FollowLimits limits;
         bool limits_said, waiting_said, ended;
-        bool froze; /* the user froze the job by a key of this display, and sees its state */
+        bool froze; /* the newest press of f asked to freeze the job, so its wait is not reported */
         ExitStatus result;
 } Follower;
 

@@ -133,7 +133,7 @@ static const char *directory_reason(int fd, DirectoryKind kind) {
 }
 
 /* Opens a directory that a key of [Actor] names, since the daemon opens no path of a user. what, example:
- * for the message if the directory is missing. */
+ * for the message if the directory cannot be opened. */
 static ExitStatus open_directory(
                 JobFile *job_file, DirectoryKind kind, const char *what, const char *example) {
         const char *name = environment_directory(&job_file->settings, kind), *key = directory_row(kind)->key;

@@ -24,8 +24,8 @@ enum {
          * less and less often. */
         LOOK_MSEC_FIRST = 500,
         LOOK_MSEC_LAST = 15000,
-        /* A job that is absent from more looks than these has ended: after MinJobAge squeue does not list an
-         * ended job any more. */
+        /* If more than this many looks in a row do not list a job, it has ended: squeue lists ended jobs
+         * only for MinJobAge. */
         ABSENT_LOOKS = 3,
         CANCELS_MAX = 64,
         STRAYS_MAX = 16,

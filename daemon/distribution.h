@@ -20,8 +20,8 @@ typedef struct DistributionFacts { /* sums over the rounds that were measured */
         uint64_t learner_nsec; /* the update's own time, as its slowest thread took it */
         /* how much longer than learner_nsec the update lasted on this host; 0 under Clock=model */
         uint64_t waiting_nsec;
-        uint64_t actors_nsec;  /* acting, summed over all actors */
-        uint64_t slowest_nsec; /* acting, of each round's slowest actor */
+        uint64_t actors_nsec;  /* time of rollouts, summed over all actors */
+        uint64_t slowest_nsec; /* time of the slowest actor's rollout in each round */
         uint64_t start_nsec;   /* from the newest start of the job's processes to their first round's end */
 } DistributionFacts;
 

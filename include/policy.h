@@ -82,10 +82,9 @@ typedef struct Monomial { uint16_t first, second; } Monomial;   /* second MONOMI
 typedef struct Network {
         uint32_t n_layers, act;
         /* n_observation: how many numbers an observation has. n_action: how many continuous numbers an
-         * action has or, if its numbers are choices, the sum of their numbers of choices */
+         * action has or, if its numbers are choices, the sum of `choices` */
         uint32_t n_observation, n_action;
-        /* how many numbers of an action are choices, and how many choices each has; 0: the action is a
-         * BOX */
+        /* how many choices an action has, and how many values each has; n_choices 0: the action is a BOX */
         uint32_t n_choices, choices[ACTORD_CHOICES_MAX];
         /* pixels: observations are bytes, stored as bytes everywhere and read as 1/255 of their values */
         uint32_t pixels;

@@ -172,7 +172,7 @@ uint64_t meter_peak(Meter *meter) {
                 return 0;
 
         /* Writing 5 resets the high-water mark of memory. If this is forbidden, the mark covers the
-         * process's whole life, and not only the invocation. */
+         * process's whole life, and not only the time since the last look. */
         if (meter->refs_fd >= 0)
                 (void) !write(meter->refs_fd, "5", 1);
         return bytes;

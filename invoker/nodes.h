@@ -33,7 +33,7 @@ typedef struct NodeSum {
 typedef struct Node {
         uint32_t number, state; /* actord-cluster's number; NodeState */
         uint32_t n_cpus;
-        pid_t pid; /* the carrier; 0: there is none */
+        pid_t pid; /* the node's carrier (invoker/carrier.h), a process; 0: there is none */
         int control_fd;
         bool lost;
         bool metered; /* it has or had a carrier, so the meter at its index belongs to it */

@@ -211,8 +211,10 @@ static int spaces_derive(const ActordEnvSpec *spec, Network *ret) {
         uint64_t n_observation = 0, n_action = 0;
 
         switch ((ActordSpaceKind) spec->observation.kind) {
-        case ACTORD_DISCRETE: /* one number for each choice: 1 for the observed one, 0 for the others */
-        case ACTORD_MULTI_DISCRETE: /* the same for each of several choices */
+        /* Each number of the observation becomes n_choices numbers: 1 for the observed choice, 0 for the
+         * others. */
+        case ACTORD_DISCRETE:
+        case ACTORD_MULTI_DISCRETE:
                 n_observation = space_numbers(&spec->observation) * spec->observation.n_choices;
                 break;
         case ACTORD_BOX: n_observation = space_numbers(&spec->observation); break;

@@ -94,7 +94,8 @@ static void add_facts(Page *page, const ReportJob *job) {
         page_table(page, cells, 2, NULL);
 }
 
-/* Adds a curve of at most POINTS_MAX points, evenly chosen from the rounds that have both numbers. */
+/* Adds a curve of the value `name` over environment steps. If there are POINTS_MAX rounds or more, it has
+ * only some of them, evenly spaced, and the last. Rounds that lack one of the two values are left out. */
 static void add_curve(PlotPanel *panel, const JobRounds *rounds, size_t series, const char *name) {
         PlotCurve curve = { .series = series };
         size_t every = rounds->n / POINTS_MAX + 1;

@@ -78,8 +78,8 @@ static void print_places(const Connection *connection, const Options *options, c
                 printf("state in %s\n", connection->state_directory);
 }
 
-/* Writes the file that Policy=replay:FILE reads. With a fixed number of actors there is nothing to repeat,
- * unless rounds overlap: then each round took the rollout of one actor. */
+/* Writes the file that Policy=replay:FILE reads. With a fixed number of actors the file is not needed,
+ * unless rounds overlap: then it also says from which actor each round took its rollout. */
 static char *keep_decisions(Connection *connection, const char *path, const JobFile *job_file,
                 const JobStatus *status, double *ret_actors_mean) {
         g_autoptr(GArray) counts = NULL;

@@ -138,8 +138,8 @@ typedef struct RoundPrice {
         uint64_t nsec; /* the round's duration, start-up included */
 } RoundPrice;
 
-/* Prices a future round by the functions that bill past rounds, in one fixed order. The result is the same
- * on every host. */
+/* Prices a future round by the functions that bill past rounds. All sums have a fixed order, so the result
+ * is the same on every host. */
 void price_round(const PriceSheet *sheet, const JobSettings *settings, const RoundShape *shape,
                 RoundPrice *ret);
 

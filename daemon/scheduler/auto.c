@@ -328,8 +328,9 @@ static double rounds_to_target(const Trade *t) {
         return t->a->advanced * missing / gained / response_of(t->now, t->law);
 }
 
-/* Estimates how many rounds like the newest one are left: training is as likely to end before it is twice as
- * old as between twice and four times as old, and so on, until StopSteps=. */
+/* Estimates how many rounds like the newest one are left. Training is taken to end with equal
+ * probability in each doubling of its age (in environment steps) until StopSteps=. The result is at most
+ * rounds_to_target(). */
 static double rounds_left(const Trade *t) {
         const SchedulerView *view = t->view;
         const JobSettings *s = view->settings;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Let x be the input of a layer, W its weights, V the part of the vector for W, s the slope of the
- * activation, and d the gradient before the activation. `bend` is the derivative of s by y, times the
- * gradient after the activation. ' is the derivative along the vector. Then:
+ * activation, y its output, and d the gradient before it. `bend` is the derivative of s with respect to y,
+ * times the gradient after the activation. ' is the derivative along the vector. Then:
  *
  *     forward:   y' = s (V x + W x')
  *     backward:  d' = s (gradient after)' + bend y',   W's part of the product = d' x + d x',

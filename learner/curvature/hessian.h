@@ -23,7 +23,7 @@ typedef struct HessianLayer {
         double *y;     /* outputs; in the layer of the logits: log-probabilities */
         double *d;     /* gradient of the loss before the activation */
         double *slope; /* derivative of the activation */
-        double *bend;  /* derivative of the slope by y, times the gradient after the activation */
+        double *bend;  /* d(slope) / d(y), times the gradient of the loss after the activation */
 } HessianLayer;
 
 typedef struct Hessian {

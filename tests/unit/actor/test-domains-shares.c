@@ -90,8 +90,8 @@ static void test_ends(void) {
         env_free(bed.env);
 }
 
-/* In a long play some job is always present, the agents of absent jobs see zeros, and jobs that end in time
- * and missed deadlines are counted. */
+/* In a long play some job is always present, and the agents of absent jobs see zeros. Jobs that end in time
+ * are counted, and so are missed deadlines. */
 static void test_comes_and_goes(void) {
         int n_absent = 0, n_here = 0;
         ActordRandom actions;

@@ -247,7 +247,7 @@ static void test_adapt(void) {
         g_assert_cmpuint(n[0], ==, 2);   /* nothing is known */
         g_assert_cmpuint(n[1], ==, 2);   /* (-200 + 200) / 200 */
         g_assert_cmpuint(n[2], ==, 2);   /* no episode ended */
-        g_assert_cmpuint(n[3], ==, 4);   /* mean -175: 32 * 25 / 200 */
+        g_assert_cmpuint(n[3], ==, 4);   /* mean -175, first return -200: 32 * 25 / 200 */
         g_assert_cmpuint(n[4], ==, 8);   /* mean -150 */
         g_assert_cmpuint(n[6], ==, 11);  /* mean of five -130: 11.2 */
         g_assert_cmpuint(n[7], ==, 16);  /* mean of the newest five, without -200: -100 */
@@ -258,7 +258,7 @@ static void test_adapt(void) {
         statistics[0].evaluation_mean = -100;
         statistics[2].evaluation_mean = -50;
         run(&settings, statistics, 4, n);
-        g_assert_cmpuint(n[3], ==, 8); /* mean -75: 32 * 25 / 100 */
+        g_assert_cmpuint(n[3], ==, 8); /* mean -75, first return -100: 32 * 25 / 100 */
 
         settings.target_return = -100;
         run(&settings, statistics, 2, n);

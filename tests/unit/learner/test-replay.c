@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests the replay store with actions that are numbers. Each action must come back with the step in which it
- * was taken, for any number of elements. tests/unit/learner/test-dqn.c tests the windows. */
+/* Tests the replay store with continuous actions, and with actions of several choices. All elements of an
+ * action must come back with the step in which it was taken. tests/unit/learner/test-dqn.c tests the n-step
+ * windows. */
 #include "learner/store/replay.h"
 #include "lib/algorithm-traits.h"
 #include "tests/unit/learner-fixture.h"

@@ -203,7 +203,7 @@ static void test_pairs(void) {
         bed_fill(&bed, 0, 0, 3);
         bed_take(&bed, 0, 0);
 
-        /* No episode ends before step 4, where the second pair begins. */
+        /* No episode ends early, so the second pair of rollouts begins at step 4 (PairSteps=). */
         for (uint32_t row = 0; row < 8; row++)
                 g_assert_cmpuint(segment_ends(bed.segments[0], &bed.page.segment)[row], ==, END_NOT);
         seen = segment_observation(bed.segments[0], &bed.page.segment, 9);

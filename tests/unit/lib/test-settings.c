@@ -417,7 +417,7 @@ static void test_sizes(void) {
         for (unsigned i = 0; i <= OPTIONS_MAX; i++)
                 g_string_append_printf(options, "Key%u=1\n", i);
         refuse(options->str, NULL, "more than 32 keys", NULL);
-        /* A value in a message is short and sanitised. */
+        /* A value in a message is sanitised. */
         refuse(CARTPOLE, "Job.Seed=\033[2J", "Seed=?[2J", NULL);
 }
 
