@@ -38,7 +38,8 @@ typedef struct EngineNode {
         /* In seconds since 1970, by the cluster's clock; 0: not known. seen: when it was last seen running.
          * The time for which the cluster had suspended it is subtracted from `ended` and `seen`. */
         int64_t asked, started, ended, seen;
-        /* how far the cluster's clock, without the suspended time, is ahead of engine_clock() */
+        /* the seconds from engine_clock() to the cluster's clock, minus the seconds for which the cluster
+         * had suspended the node */
         int64_t ahead;
         int64_t limit; /* when the cluster will end the node; 0: no limit is known */
         uint64_t memory_bytes;

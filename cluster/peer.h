@@ -26,7 +26,9 @@ typedef enum PeerStep {
 
 typedef struct PeerReport {
         uint32_t step, node;
-        uint32_t claimed; /* the node that the peer claims to be, with the job's token; 0: none */
+        /* the number of the node that the peer claims to be, in a greeting with the job's token; 0: no such
+         * greeting came. The peer may still be a stranger */
+        uint32_t claimed;
         NodeFacts facts;
         char words[256];
 } PeerReport;

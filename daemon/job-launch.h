@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Prepares the request to the spawner that starts the processes of a job (a life of it): its settings, the
- * user ids of its sandbox, and the descriptors that the invoker gets. */
+/* Prepares the request to the spawner to start a job's processes. They run for one life of the job, which
+ * ends when they end. The request has the job's settings, the user ids of its sandbox, and the descriptors
+ * that the invoker gets. */
 #pragma once
 
 #include "daemon/job.h"

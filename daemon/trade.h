@@ -23,7 +23,7 @@ typedef struct Trader {
         SharesJob job;             /* job.weight is the bid, which trade() replaces */
         int last;        /* the action of the last turn, which trade() replaces; TRADE_NO_ACTION: none */
         uint32_t user;   /* the job's owner */
-        uint32_t weight; /* the job's weight in the kernel */
+        uint32_t weight; /* cpu.weight of the job's cgroup */
 } Trader;
 
 /* Makes the decisions of all traders for one turn. A trader's policy sees its own features and the means
@@ -56,7 +56,7 @@ typedef struct TradeState {
         bool trains, running, ending; /* running: it starts or runs; ending: its process still exists */
         bool off;                     /* the job cannot trade, which was logged */
         bool stale;                   /* the last question to the spawner failed: `weight` may be wrong */
-        uint32_t weight;              /* the job's weight in the kernel; 0: not known */
+        uint32_t weight;              /* cpu.weight of the job's cgroup; 0: not known */
         unsigned n_failed;            /* questions to the spawner that failed in a row */
         unsigned n_resets;            /* how often the default weight was requested after trading ended */
 } TradeState;

@@ -25,8 +25,8 @@ double minions_loss(const JobSettings *settings, const Statistics *statistics);
 double minions_return(const Statistics *statistics, bool evaluates, double before);
 double minions_steps_left(const JobSettings *settings, const Statistics *statistics);
 
-/* The target return (J in the paper): the return that the job must reach. If the job has none, it is the
- * threshold that its environment registers. NaN: neither is known. */
+/* The target return: the return that the job must reach (J in MinionsRL's paper, Yu et al., AAAI 2024). If
+ * the job has none, it is the threshold that its environment registers. NaN: neither is known. */
 double minions_target(const JobSettings *settings);
 
 /* 0: these bytes are a scheduler; -EBADMSG with *ret_reason, a clause to follow the scheduler's name. */

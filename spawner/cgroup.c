@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Functions for any cgroup: they find where the unified hierarchy is mounted, list a cgroup's processes,
- * delegate it, read its counters, and empty it. */
+/* Functions for any cgroup: they find where the unified hierarchy is mounted, look for a process in a
+ * cgroup, delegate the cgroup, read its usage and its weight, and empty it. */
 #include "spawner/spawner.h"
 
 #include <errno.h>

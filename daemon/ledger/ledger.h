@@ -228,9 +228,7 @@ int ledger_end_append(Ledger *ledger, const LedgerEnd *end);
 /* How many records and decisions of a job wait for a commit. */
 size_t ledger_n_pending_of(const Ledger *ledger, uint64_t job);
 
-/* The cost of a job by its queued and committed records. It is queued like the records, once for each job,
- * and committed in one transaction with them. The same transaction adds what the job has cost since its last
- * commit to the user's cost of the day. -ENOBUFS: commit first. */
+/* The cost of a job so far, which all its records give, queued and committed ones. */
 typedef struct LedgerSpent {
         uint64_t job;
         uint32_t uid;
@@ -238,6 +236,9 @@ typedef struct LedgerSpent {
         char currency[24];
         uint64_t full_nano;
 } LedgerSpent;
+/* Queues a job's cost. It replaces a queued cost of the same job, and is committed in one transaction with
+ * the queued records. If the cost has grown since the job's last committed cost, this transaction adds the
+ * difference to the cost of `uid` on `day`. -ENOBUFS: commit first. */
 int ledger_spent_note(Ledger *ledger, const LedgerSpent *spent);
 /* The cost of a user's jobs on a day, as committed; 0 for a currency without a row. */
 int ledger_spending(Ledger *ledger, uint32_t uid, const char *day, const char *currency, uint64_t *ret_nano);

@@ -79,8 +79,9 @@ typedef struct SchedulerView { /* everything that a scheduler may see */
 } SchedulerView;
 
 typedef struct Scheduler {
-        /* Called once for each round, in order; for a scheduler that does not decide, once for the job. The
-         * caller clamps the returned count to the job's limits. */
+        /* Returns the number of actors for the next round, which the caller clamps to the job's limits.
+         * Called once for each round, in order. A scheduler without TRAIT_DECIDES (include/schedulers.h) is
+         * called only once, for the whole job. */
         uint32_t (*count)(const SchedulerView *view, SchedulerState *state);
         /* Whether a job with these settings and data can be scheduled: 0, or -EINVAL with a sentence
          * (g_free()). NULL: any job without data can be scheduled. */

@@ -50,8 +50,8 @@ typedef struct Hessian {
         const double *vector;
         double *ret;
         double *lanes; /* [HESSIAN_LANES_MAX][n] */
-        /* [threads][2][units][HESSIAN_ROWS]: how much y and the gradients change in the direction of
-         * `vector` */
+        /* [threads][2][n_units][HESSIAN_ROWS]: the derivatives of all layers' y (HessianLayer), then of
+         * their d, in the direction of `vector` */
         double *scratch;
         size_t n_units;
         double *memory;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests models from files. Hopper's model with terms for its reward gives the same numbers as the built-in
- * Hopper. The other tests cover what else the author of a model relies on. */
+/* Tests models from files. Hopper's model, with Reward= and Terminate= set to Hopper's rules, gives the same
+ * numbers as the built-in Hopper. The other tests cover what else the author of a model relies on. */
 #include <fcntl.h>
 #include <glib/gstdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests at which steps of an invocation pairs of rollouts begin, and that an invocation with pairs is as
- * pure as any other. */
+/* Tests invocations with pairs of rollouts: at which steps a pair begins, and that such an invocation, too,
+ * is a pure function of its order, its slots and the policy. */
 #include "lib/algorithm-traits.h"
 #include "tests/unit/actor-fixture.h"
 

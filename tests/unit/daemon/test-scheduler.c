@@ -280,7 +280,7 @@ static void test_nitro(void) {
         g_assert_cmpuint(n[1], ==, 8);  /* only one ratio is known */
         g_assert_cmpuint(n[2], ==, 56); /* the lowest ratio; in round 3: 64 * 0.96^3 = 56.6 */
         g_assert_cmpuint(n[3], ==, 8);  /* the highest ratio */
-        g_assert_cmpuint(n[4], ==, 8);  /* no negative curvature */
+        g_assert_cmpuint(n[4], ==, 8);  /* infinity (no negative curvature) has the score 0 */
         g_assert_cmpuint(n[5], ==, 37); /* (3 - 1.5) / (3 - 1) = 0.75; 64 * 0.75 * 0.96^6 = 37.6 */
         g_assert_cmpuint(n[6], ==, 36); /* infinity did not enter the window: 64 * 0.75 * 0.96^7 = 36.07 */
         /* The window has six values, and 2 has left it: 1 3 1.5 1.5 10 1.5. So the number is

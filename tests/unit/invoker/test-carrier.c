@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tests a node's carrier. The test plays both the job's invoker and the node. */
+/* Tests a node's carrier, the process that carries frames between the node and the job's host. The test
+ * plays the job's invoker, a relay, and the node. */
 #include <errno.h>
 #include <glib.h>
 #include <signal.h>
@@ -96,7 +97,7 @@ static void teardown(CarrierFixture *f, gconstpointer data) {
         (void) close(place.policy_read_fd);
 }
 
-/* The relay's order goes to the node. */
+/* Writes an order as the relay (invoker/relay.h), and checks that it reaches the node. */
 static void order(const CarrierFixture *f) {
         const Order probe = { .kind = ORDER_PROBE };
         const FrameHead head = { .magic = FRAME_MAGIC, .kind = FRAME_ORDER, .n_bytes = sizeof(probe) };

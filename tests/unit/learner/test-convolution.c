@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Compares a learner's convolutions, forward and backward, with plain sums in double precision, and the sets
- * of kernels that this host has with each other. The source is included, since the kernels are not
- * exported. */
+/* Compares a learner's convolutions, forward and backward, with plain sums in double precision. Also tests
+ * that all sets of kernels that this host supports give equal results. The source is included, since the
+ * kernels are not exported. */
 #include "learner/kernel/convolution.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <glib.h>

@@ -50,8 +50,8 @@ static int play_open(Play *p, const ActordOption *options, uint32_t n_options) {
         return 0;
 }
 
-/* Resets the environment, and begins the same training in this process (the twin). Both have the seed that
- * the environment draws from its random stream. */
+/* Resets the environment, which then begins a training. Begins the same training a second time (p->twin),
+ * with the seed that the environment drew from its random stream. */
 static void play_reset(Play *p) {
         JobSettings settings = inner;
         ActordRandom random, same;

@@ -53,8 +53,9 @@ static void test_optimum(void) {
                 }
 }
 
-/* The policy before training (LinearQuadratic.before) estimates the noise of a known normal distribution. So
- * after its passes x has the mean of this distribution, and nearly its standard deviation. */
+/* Before training, the passes of the policy (LinearQuadratic.before) turn noise into actions of a given
+ * normal distribution, here N(0.3, 0.5^2). So after the last pass the mean and the standard deviation of the
+ * action x are nearly those of this distribution. */
 static void test_before(void) {
         LinearQuadratic lq = { .n = 0 };
         double mean = 0, variance = 0;
