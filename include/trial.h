@@ -157,7 +157,7 @@ enum TrialPoint_ {
         X(GROWS, "its memory grew by %d bytes")                                                         \
         X(METRIC, "number %d of an episode's metrics is beyond 3.4e38; use NaN where there is none")    \
         X(AGENT_ENDS, "the episode of agent %d ends at another step than that of agent 0")              \
-        X(ACTIVE, "active() gives neither 0 nor 1 for an agent after step %d, or no agent at all")
+        X(ACTIVE, "active() says after step %d that no agent is there, or gives neither 0 nor 1 for one")
 
 typedef enum TrialFinding {
 #define X(name, sentence) TRIAL_FINDING_##name,
