@@ -53,7 +53,8 @@ static void give_rollout(Invoker *invoker, Container *c, uint32_t actor) {
         pool_read(&invoker->pool, c);
 
         round_order(invoker->progress.round, actor,
-                        overlap_is_cold(&invoker->progress, &invoker->place, actor, c->fresh));
+                        overlap_is_cold(&invoker->progress, &invoker->place, actor,
+                                        pool_is_cold(&invoker->pool, c, actor)));
         seat->node = c->worker.node;
         c->fresh = false;
         c->unread = actor;
@@ -103,7 +104,7 @@ static void roll_with_learner(Invoker *invoker) {
                 progress->update_nsec = clock_boottime();
         learner_order(&invoker->learners, kind, ACTOR_NONE);
         if (kind == ORDER_ROLLOUT)
-                fused_ordered(invoker->pool.containers, place, &invoker->learners, progress->round);
+                fused_ordered(&invoker->pool, &invoker->learners, progress->round);
 }
 
 /* The rollout that the learner takes next; ACTOR_NONE: it must wait for one. */
@@ -171,8 +172,7 @@ static void begin_round(Invoker *invoker) {
                 return;
         }
 
-        if (place_fuses(place))
-                fused_imagine(invoker->pool.containers, place, progress);
+        pool_imagine(&invoker->pool, containers_needed(place, n_actors));
         cluster_want(invoker, containers_needed(place, n_actors) + place->n_evaluators);
         pool_arrange(&invoker->pool, containers_needed(place, n_actors));
         feed(invoker);
@@ -413,6 +413,8 @@ static void restored(Invoker *invoker, const Answer *answer) {
                 for (uint32_t a = 0; a < invoker->place.n_actors; a++)
                         invoker->progress.round->seats[a].ordinal =
                                         invoker->learners.workers[0].page->ordinals[a];
+                if (training(invoker) && resumed > 0)
+                        pool_resume(&invoker->pool);
         }
         arrival_copy(&invoker->progress.arrival, &invoker->learners.workers[0].page->arrival,
                         invoker->place.n_actors);

@@ -96,16 +96,6 @@ void fused_child(const Placement *place, const Worker *learner) {
         _exit(r < 0 ? limit_exit_status(r) : EXIT_SUCCESS);
 }
 
-/* Decides which containers would exist in a fleet by now. The emulated clock is the clock of a fleet. So the
- * first invocation of each container counts as a cold one, although no container exists here. */
-void fused_imagine(Container *containers, const Placement *place, const Progress *progress) {
-        WarmRest rest = warm_rest(place->settings);
-
-        for (uint32_t k = 0; k < place->n_containers; k++)
-                containers[k].fresh = imagined_arrange(&containers[k].imagined,
-                                k < progress->round->n_actors, &rest, progress->emulated_nsec);
-}
-
 /* Begins to meter the threads of the fused process. All of them exist, since the process has answered an
  * order before. They used CPU time before this round, but not for its actors, so that time is not billed to
  * them. */
@@ -168,14 +158,11 @@ void fused_answered(Learners *learners, Round *round) {
                         round->seats[a].metered.cpu_nsec = claims[a];
 }
 
-void fused_ordered(Container *containers, const Placement *place, const Learners *learners, Round *round) {
+void fused_ordered(const Pool *pool, const Learners *learners, Round *round) {
         for (uint32_t a = 0; a < round->n_actors; a++) {
-                Container *c = &containers[a % place->n_containers];
-
                 if (round->seats[a].state != SEAT_WAITING)
                         continue;
-                round_order(round, a, c->fresh);
-                c->fresh = false;
+                round_order(round, a, pool_is_cold(pool, &pool->containers[a % pool->place->n_containers], a));
                 round->seats[a].metered.start_nsec = learners->workers[0].ordered_nsec;
         }
 }

@@ -57,11 +57,9 @@ void learner_end(Learners *learners); /* kills and reaps all */
 /* fused.c */
 int fused_load(Placement *place); /* call it before any fork */
 _Noreturn void fused_child(const Placement *place, const Worker *learner);
-/* Decides which containers the emulated fleet would have now (Imagined of lib/warm.h). */
-void fused_imagine(Container *containers, const Placement *place, const Progress *progress);
 void fused_begin(Learners *learners, const Placement *place); /* call it before ROLLOUT */
 /* Call this after the order ROLLOUT: it notes that the waiting actors have begun. */
-void fused_ordered(Container *containers, const Placement *place, const Learners *learners, Round *round);
+void fused_ordered(const Pool *pool, const Learners *learners, Round *round);
 /* Whether ROLLOUT also asks for the update, which saves an order and an answer in each round. */
 bool fused_learns(const Learners *learners);
 /* When a learner that also acts began to learn; 0: it has not begun, or was not asked to. */

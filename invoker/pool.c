@@ -278,6 +278,27 @@ void pool_report_idle(Pool *pool) {
 
 /* A container that is not needed also stays while the learner has not taken the rollout of one of its
  * actors. */
+void pool_imagine(Pool *pool, uint32_t n_needed) {
+        WarmRest rest = warm_rest(pool->place->settings);
+
+        for (uint32_t k = 0; k < pool->place->n_containers; k++)
+                pool->containers[k].begins_cold = imagined_arrange(&pool->containers[k].imagined,
+                                k < n_needed, &rest, pool->progress->emulated_nsec);
+}
+
+bool pool_is_cold(const Pool *pool, const Container *c, uint32_t actor) {
+        if (place_fuses(pool->place) || pool->place->settings->clock == CLOCK_MODEL)
+                return c->begins_cold && actor == c->index; /* the first of the container's actors */
+        return c->fresh;
+}
+
+void pool_resume(Pool *pool) {
+        for (uint32_t a = 0; a < pool->place->n_actors; a++)
+                if (pool->progress->round->seats[a].ordinal > 0)
+                        pool->containers[a % pool->place->n_containers].imagined =
+                                        (Imagined){ .started = true, .needed = true };
+}
+
 void pool_arrange(Pool *pool, uint32_t n_needed) {
         WarmRest rest = warm_rest(pool->place->settings);
 

@@ -102,13 +102,17 @@ void report_worker(Reporter *reporter, Worker *worker, uint32_t index, uint64_t 
 
 void report_rollout(Reporter *reporter, uint32_t actor, uint32_t fault, int32_t detail, bool wasted) {
         Seat *seat = &reporter->progress->round->seats[actor];
+        bool model = reporter->place->settings->clock == CLOCK_MODEL;
+        /* Under Clock=model the repetition of a failed attempt is as warm as the attempt was, although its
+         * container starts anew. This start is billed here. */
+        bool cold = seat->cold || (model && fault != FAULT_NONE);
         Record record = {
                 .kind = RECORD_ROLLOUT,
                 .round = reporter->progress->round->number,
                 .actor = actor,
                 .ordinal = seat->ordinal,
                 .attempt = seat->attempts.n,
-                .cold = seat->cold,
+                .cold = cold,
                 .wasted = wasted,
                 .fault = fault,
                 .detail = detail,
@@ -119,12 +123,12 @@ void report_rollout(Reporter *reporter, uint32_t actor, uint32_t fault, int32_t 
                                 reporter->place->page->segment.steps;
         seat->metered.memory_reserved_bytes = reporter->place->settings->memory_max_bytes;
         seat->metered.emulated_nsec = invocation_nsec(reporter, seat->metered.cpu_nsec, seat->slept_nsec,
-                        seat->metered.n_steps, seat->cold);
+                        seat->metered.n_steps, cold);
         record.metered = seat->metered;
         report_append(reporter, &record);
 
         /* Clock=model counts first attempts only: a scheduler's input must not depend on accidents. */
-        if (wasted && reporter->place->settings->clock != CLOCK_MODEL)
+        if (wasted && !model)
                 seat->emulated_nsec += seat->metered.emulated_nsec;
 }
 

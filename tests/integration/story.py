@@ -228,6 +228,11 @@ def wait_for(what, condition, seconds=20):
     raise AssertionError(f"waited {seconds * PATIENCE} s in vain for {what}")
 
 
+def run_of(r):
+    """The name by which verbs know a run."""
+    return "r" + os.path.basename(r.state_directory)
+
+
 def rounds_of_newest_run():
     """The rounds of the newest run by its ledger, which is a tenth of a second behind."""
     place = os.path.join(STATE, "actord", "runs")

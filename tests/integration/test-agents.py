@@ -34,10 +34,6 @@ def train(*sets, **kw):
     return run(conf(shared_library(SOURCE), "agents"), *sets, **kw)
 
 
-def run_of(r):
-    return "r" + os.path.basename(r.state_directory)
-
-
 def rounds(r):
     return json.loads(ctl("rounds", run_of(r), "--json").out)
 

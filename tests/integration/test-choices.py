@@ -35,10 +35,6 @@ def train(*sets, environment=None, **kw):
     return run(conf(environment or shared_library(SOURCE)), *sets, **kw)
 
 
-def run_of(r):
-    return "r" + os.path.basename(r.state_directory)
-
-
 def shares(r):
     """The returns as shares of the greatest return, round by round: without the dial of 2, of 3 or of 4 positions the most is 0.83, 0.78 or 0.75."""
     return [row["return_round"] / row["episode_steps"] for row in json.loads(ctl("rounds", run_of(r), "--json").out) if row["episode_steps"]]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Purity on trial: the policy depends on the job and its seed, and on nothing else."""
-import os, subprocess, sys
+import json, os, subprocess, sys
 from story import *
 
 # Sixteen actors, half a dozen rounds: small enough to run often, large enough that a stray bit would spread.
@@ -82,6 +82,30 @@ def killed_actors():
     assert after.invocations["retried"] >= 1, after.invocations
     assert any(l["kind"] == "retries" and l["amount"] > 0 for l in after.cost["lines"]), after.cost
     equal(after.env_steps, before.env_steps, "environment steps")
+
+
+def lengths_of_rounds(r):
+    """Of a run: the time of each round on the emulated clock, which is what a scheduler sees."""
+    ends = [row["emulated_s"] for row in json.loads(ctl("rounds", run_of(r), "--json").out)]
+    return [round(end - begin, 6) for begin, end in zip([0, *ends], ends)]
+
+
+@story("under Clock=model rounds are as long whatever is killed: only the bill has the starts that a kill causes")
+def emulated_clock():
+    sets = ("Job.StopSteps=40000", "Job.StopReturn=", "Billing.Clock=model", "Billing.ColdStartSec=3s", "Scaling.Policy=auto", "Scaling.MaxActors=6",
+            "Checkpoint.IntervalSec=0")
+    before = run("cartpole", *sets, seed=5)
+    killer = Killer("actord-actor", low=0.02, high=0.1)
+    after = run("cartpole", *sets, seed=5, during=killer)
+    assert after.invocations["retried"] >= 1, (killer.killed, after.invocations)
+    equal(lengths_of_rounds(after), lengths_of_rounds(before), "lengths of rounds with actors killed and without")
+    equal(after.policy_sha256, before.policy_sha256, "policies")
+    equal(after.invocations["cold"], before.invocations["cold"] + after.invocations["retried"], "cold starts on the bill")
+    killer = within(before, "actord-learner")
+    after = run("cartpole", *sets, seed=5, during=killer)
+    killer.hit(after)
+    longer = [i for i, (x, y) in enumerate(zip(lengths_of_rounds(after), lengths_of_rounds(before))) if x > y + 1]
+    assert not longer, f"rounds {longer} start cold again"
 
 
 @story("pairs of rollouts are the same pairs whatever is killed, and however many processes the actors have")

@@ -371,7 +371,10 @@ void job_done(Job *job) {
         if (job->spool)
                 fd_unmap(job->spool, sizeof(SpoolHead) + SPOOL_RECORDS * sizeof(Record));
         if (job->cgroup) {
-                /* The invoker has removed its leaves, so the job's cgroup is empty. */
+                g_autofree char *own = g_build_filename(job->cgroup, "invoker", NULL);
+
+                /* The invoker has removed the leaves of its children. The spawner removes the invoker's own. */
+                (void) g_rmdir(own);
                 g_assert_cmpint(g_rmdir(job->cgroup), ==, 0);
                 g_free(job->cgroup);
         }
