@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The loop inside an actor's sandbox: wait for an order, carry it out, answer. An order's result depends
  * only on the order, the slots and the policy. So this process may be killed at any instruction, and another
- * one can repeat the order with the same result. */
+ * one can repeat the order with the same result (unless the environment is sticky: actor/host.c). */
 #include "actor/actor.h"
 
 #include <assert.h>
@@ -38,7 +38,7 @@ const ActordEnv *actor_acquire(const ActorContext *context) {
 }
 
 /* Makes the actor's Host (actor/host.c) when the first order needs it. A probe has no Host, since the sizes
- * of memory are not known yet. */
+ * of memory are not known before the first probe. */
 static int host_acquire(const ActorContext *context, const ActordEnv *env, Host **host) {
         if (*host)
                 return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The program inside an actor's sandbox. A container hosts the actors with the same number modulo
  * n_containers. It carries out orders on their segments until ORDER_END. It keeps no data from one
- * invocation to the next: all state that lasts is in the slots (include/slot.h). */
+ * invocation to the next: all state that lasts is in the slots (include/slot.h). Only the state of a sticky
+ * environment stays in the process (actor/host.c). */
 #pragma once
 
 #include <stdint.h>
@@ -39,18 +40,20 @@ const ActordEnv *actor_acquire(const ActorContext *context);
 _Noreturn void actor_main(const ActorContext *context);
 
 /* An administrator's environment: a built-in one, or one in a module beside actord's programs (env-mujoco.so
- * in `directory`). 0; -ENOENT: there is none of this name; -ENOEXEC: the module does not load. The invoker
- * calls this before any fork. */
+ * in `directory`). 0; -ENOENT: there is none of this name; -ENOEXEC: the module does not load, or has no
+ * such environment. */
 int environment_load(const char *name, const char *directory, const ActordEnv **ret);
 
 /* Like environment_load(), for a job, whose Engine= may ask for the module with another release of the
- * engine (env-mujoco-4.0.0.so). -EINVAL: Engine= is not a release; -ENOENT: that module is not installed. */
+ * engine (env-mujoco-4.0.0.so). -EINVAL: Engine= is not a release; -ENOENT: that module is not installed.
+ * The invoker calls this before any fork. */
 int environment_load_for(const JobSettings *settings, const char *directory, const ActordEnv **ret);
 
-/* Loads an environment that uses packages of Python=. With Environment=gym:ID, spec() starts the
- * interpreter, and must be called in the sandbox. With EPA SWMM, the first reset() loads the engine. This
- * call itself runs no code of a user. Descriptors in the actor: python_fd is that of the virtual environment
- * (negative: the system's packages), path_fd that of PythonPath= (negative: there is none). 0, -ENOEXEC. */
+/* Loads an environment that uses packages of Python=. With an environment in Python, spec() starts the
+ * interpreter, and must be called in the sandbox. With EPA SWMM, the first reset(), restore() or set_state()
+ * loads the engine. This call itself runs no code of a user. Descriptors in the actor: python_fd is that of
+ * the virtual environment (negative: the system's packages), path_fd that of PythonPath= (negative: there is
+ * none). 0, -ENOEXEC. */
 int environment_load_packages(const JobSettings *settings, const char *directory, int python_fd, int path_fd,
                 const ActordEnv **ret);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The memory that a container keeps between orders. It is allocated at the first order, and a rollout
- * allocates none. Only files of actor/ include this header. */
+/* The memory that a container keeps between orders. It is allocated at the first rollout or evaluation;
+ * later ones allocate none. Besides files of actor/, only the learners that act include this header
+ * (learner/fused.c, learner/job/loop.c). */
 #pragma once
 
 #include <stdbool.h>
@@ -33,7 +34,7 @@ typedef struct Host {
 
         Forward *forward;
         SlotState *states; /* [envs] */
-        double *noise;     /* [envs][n_action]: its state (lib/noise.h); NULL: no state */
+        double *noise;     /* [envs + agents][n_action]: its state (lib/noise.h); NULL: no state */
         PairWalk *pairs;   /* [envs / 2]; NULL: there are no pairs */
         /* [envs + agents][observation_bytes]: the frame stack of each slot, then those of the newest step,
          * one for each agent; NULL: observations are not stacks of frames */
@@ -61,15 +62,17 @@ typedef struct Host {
 int host_reset(Host *host, Instance *instance, ActordRandom *random, void *ret_observations);
 int host_step(Host *host, Instance *instance, ActordRandom *random, void *ret_observations);
 
-/* Writes for each agent of the instance whether it is present. 0, or the environment's error. */
+/* Writes for each agent of the instance whether it is present. 0; -EPROTO: no agent is, or a flag is not 0
+ * or 1; or the environment's error. */
 int host_active(const Host *host, const Instance *instance, uint8_t *ret);
 
-/* Call this after a reset or a step. It notes which agents are present. It writes the observations of
- * host->own, with the parts about other agents and about the shared state (lib/company.h), to
- * ret_observations. actions: NULL after a reset. 0, or the environment's error. */
+/* Call this after a reset or a step. It notes which agents are present, if agents come and go. If there is a
+ * host->own, it writes the observations in it, with the parts about other agents or about the shared state
+ * (lib/company.h), to ret_observations. actions: NULL after a reset. 0, or an error as of host_active(). */
 int host_show(Host *host, const Instance *instance, const void *actions, void *ret_observations);
 
-/* Checks that the table has actord's ABI and is complete. 0 or -ENOEXEC. */
+/* Checks that the table has an ABI that actord knows, and the seven functions that it needs. 0 or
+ * -ENOEXEC. */
 int environment_check(const ActordEnv *env);
 
 /* Loads a user's plugin in the sandbox. 0, or -ENOEXEC after a sentence on stderr. */
@@ -80,7 +83,8 @@ int plugin_load(const char *path, const ActordEnv **ret);
 void *instance_memory_take(uint64_t bytes);
 void instance_memory_give_back(void *memory, uint64_t bytes);
 
-/* Allocates the memory for all orders. It needs context->page. 0, -ENOMEM, -EINVAL. */
+/* Allocates the memory for all orders. It needs context->page. 0; -ENOMEM; or, if the network is impossible
+ * or too large, -EINVAL or -E2BIG. */
 int host_new(const ActorContext *context, const ActordEnv *env, Host **ret);
 Host *host_free(Host *host);
 
@@ -117,8 +121,8 @@ static inline void answer_fault(Answer *answer, Fault fault, int detail) {
         answer->detail = detail;
 }
 
-/* Each function carries out an order. A negative errno becomes the answer's fault, with the errno as its
- * detail. */
+/* Each function carries out an order. After an error the answer has a fault and, as its detail, an errno, a
+ * field of the spec (FAULT_SPEC) or a problem of the data set (FAULT_DATASET). */
 void probe(const ActorContext *context, const ActordEnv *env, Answer *ret);
 void invocation_run(Host *host, const Order *order, Answer *ret);
 void offline_run(Host *host, const Order *order, Answer *ret); /* for a job with a data set */

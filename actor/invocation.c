@@ -5,9 +5,10 @@
  * It reads one bank of snapshots and writes the other. It never changes what it reads, so that it can be
  * stopped anywhere and run again with the same result. Every random number is keyed by its place:
  *
- *   action of step t    (seed, ACTION, slot, the slot's invocation, t)
- *   noise of step t     (seed, STEP, slot, the slot's invocation, t)
- *   begin of episode k  (seed, RESET, slot, k, 0)
+ *   action of step t          (seed, ACTION, slot, the slot's invocation, t)
+ *   noise added to it         (seed, NOISE, slot, the slot's invocation, t)
+ *   the environment's step t  (seed, STEP, slot, the slot's invocation, t)
+ *   begin of episode k        (seed, RESET, slot, k, 0)
  *
  * If the order says that the learner acts, the actor asks the learner for the actions of each step. These
  * are the same actions, since the learner uses the same forward pass and random stream.
@@ -67,7 +68,7 @@ static uint8_t *slot_stack(const Invocation *v, uint32_t e) {
         return v->host->stacks + e * v->page->segment.observation_bytes;
 }
 
-/* The place where the environment writes the observation of slot e in this row. */
+/* The whole observation of slot e in this row. If it is a stack, it is kept outside of the row. */
 static void *slot_sight(const Invocation *v, uint64_t row, uint32_t e) {
         return invocation_stacks(v) ? slot_stack(v, e)
                                     : segment_observation(v->segment, &v->page->segment, row);
@@ -218,8 +219,9 @@ static int slot_resume(const Invocation *v, uint32_t e) {
         return 0;
 }
 
-/* Gives the second slot of pair k the first slot's observation and state. The snapshot is made in the second
- * slot's bank: this bank is free until slot_park() writes it at the end. */
+/* Gives the second slot of pair k the first slot's observation and state. The snapshot is made at the second
+ * slot's place in the bank that the invocation writes: this place is free until slot_park() writes it at the
+ * end. */
 static int pair_begin(const Invocation *v, uint32_t t, uint32_t k) {
         const SegmentLayout *l = &v->page->segment;
         uint32_t first = 2 * k, second = first + 1;
@@ -358,8 +360,9 @@ static int step_end(
         return 0;
 }
 
-/* Writes the result of a step for the agent of slot e: reward, end and observation into the slot's row, and
- * the new state of the slot. */
+/* Takes the result of a step for the agent of slot e: writes reward and end into the slot's row, the newest
+ * frame of a stack into the next row, and the last observation of a truncated episode to its own place.
+ * -EPROTO: see stack_move(); -EOVERFLOW: there is no room for that observation. */
 static int slot_take(Invocation *v, uint64_t row, uint32_t e, const ActordStep *step, EndKind end) {
         const SegmentLayout *l = &v->page->segment;
         const void *shown = segment_observation(v->segment, l, row + l->envs);

@@ -72,7 +72,8 @@ int environment_load(const char *name, const char *directory, const ActordEnv **
         return 0;
 }
 
-/* The release that [Environment] Engine= names. NULL: it names none, or the environment has no engine. */
+/* The release that [Environment] Engine= names. NULL: it names none or the default, or the environment has
+ * no such key. */
 static const char *asked_engine(const JobSettings *settings, const EnvironmentRow *row) {
         const ActordOption *engine = settings_option(settings, ENGINE_KEY);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A probe asks an environment for its spec before a job starts, and tries to begin an episode. If this
- * fails, the job fails without another try. Each later process is probed, too: the first answer decided the
- * layout of slots, and an environment with another spec would write beyond its slot. */
+ * fails, the job fails without another try, unless the process was killed from outside. Each later process
+ * is probed, too: the first answer decided the layout of slots, and an environment with another spec would
+ * write beyond its slot. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -110,7 +111,7 @@ void probe(const ActorContext *context, const ActordEnv *env, Answer *ret) {
                 return;
         }
 
-        /* reading the whole file once is enough: each actor checks the steps that it reads */
+        /* a later probe need not read the file: each container checks all of it at its first rollout */
         if (context->dataset_module && !context->page)
                 dataset_try(context, &spec, ret);
 }

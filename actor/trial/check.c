@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Checks that an environment keeps the promises of the ABI, point by point. Each point is tried in a process
- * of its own, so a crash or a hang in one process does not affect the other points. A check returns its
- * finding, or the negative errno of a function of the environment. */
+ * of its own, so a crash at one point does not affect the others; after a hang, no further point is tried. A
+ * check returns its finding, or a negative errno: of a function of the environment, or for lack of
+ * memory. */
 #include <errno.h>
 #include <malloc.h>
 #include <math.h>
@@ -524,8 +525,8 @@ static int64_t heap_bytes(void) {
         return (int64_t) (info.uordblks + info.hblkhd);
 }
 
-/* The most memory that this process has used. 0: not known, since only a plugin's sandbox allows
- * getrusage(). */
+/* The most memory that this process has used. 0: not known, since an environment that was loaded before the
+ * fork may have a sandbox that forbids getrusage(). */
 static int64_t peak_kib(const Point *p) {
         struct rusage usage = {};
 

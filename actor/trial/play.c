@@ -116,7 +116,8 @@ static const void *observation_shown(const Play *p) {
         return p->host->own ? p->host->own : p->host->observation;
 }
 
-/* Resets the environment, and reports the first observation of the episode. */
+/* Reports the state after a reset: its picture or its observation, or nothing if only episodes are
+ * reported. */
 static int reset_say(const Play *p) {
         const ActordSpace *space = &p->spec->observation;
 

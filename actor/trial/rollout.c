@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shows an environment's spec, and makes steps with given actions. The report has every number of action,
- * observation and state, unrounded. */
+/* Shows an environment's spec, and makes steps with given, random or zero actions. The report has every
+ * number of action and observation and, if asked for, of the state, unrounded. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -39,8 +39,8 @@ void stage_done(Stage *stage);
  * trial's page says why. */
 bool stage_make(Stage *stage, const Trial *trial, const ActordEnv *env, TrialSpec *ret_said);
 
-/* The first function begins the next episode. The second makes one step with stage->action. Both return the
- * environment's result. The third says whether the episode ended with that step. */
+/* The first function begins the next episode. The second makes one step with stage->action. Both return 0,
+ * or the environment's error. The third says whether the episode ended with that step. */
 int stage_reset(Stage *stage);
 int stage_step(Stage *stage);
 bool stage_ended(const Stage *stage);
@@ -53,7 +53,7 @@ void stage_act_zero(Stage *stage);
 int stage_act(Stage *stage, const double *numbers);
 
 /* Learns the parts of the physical state that an instance shows. Returns the count of their numbers; 0: it
- * shows none. */
+ * shows none, or the parts are impossible. */
 uint32_t state_learn_parts(const ActordEnv *env, const void *instance, TrialSpec *said);
 
 /* Converts n numbers to doubles. values: the numbers in the element type of the space. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The process of a trial, once its sandbox is finished: it tries one thing and ends. It waits for no
- * orders. */
+/* The process of a trial, once its sandbox, if it has one, is finished: it tries one thing and ends. It
+ * waits for no orders. */
 #include "actor/trial/trial.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include "lib/environments.h"
 
-/* Reports a SPEC for each environment that loads. An administrator installed them all, so they need no
- * sandbox. */
+/* Reports a SPEC for each environment that has a name of its own and loads. An administrator installed them
+ * all, so they need no sandbox. */
 static void catalogue(const Trial *trial) {
         for (size_t i = 0; i < environment_count(); i++) {
                 TrialSpec said = {};

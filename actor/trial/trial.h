@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tries one environment without a job, in an actor's sandbox. The invoker forks an actor for each thing to
- * try (invoker/trial.c). This actor does not wait for orders, but runs the code of these files:
+/* Tries one environment without a job, in an actor's sandbox (CATALOGUE has none, and BENCH also measures an
+ * administrator's environment without it). The invoker forks an actor for each thing to try
+ * (invoker/trial.c). This actor does not wait for orders, but runs the code of these files:
  *
  *   trial.c     chooses what to try
  *   say.c       writes records for actorctl; asks the environment for its spec
@@ -45,13 +46,13 @@ void trial_fail(const Trial *trial, int r);
 int trial_problem(const Trial *trial, TrialProblem problem, int detail);
 
 /* picture_new() allocates room for a picture; NULL, with the problem in the page: the environment draws
- * none. picture_say() draws an instance and sends the picture: 0; -ECANCELED with the problem in the page;
- * or the error of draw() or paint(). */
+ * none, or there is no memory. picture_say() draws an instance and sends the picture: 0; -ECANCELED with the
+ * problem in the page; or the error of draw() or paint(). */
 void *picture_new(const Trial *trial, const ActordEnv *env);
 int picture_say(const Trial *trial, const ActordEnv *env, const void *instance, void *room);
 
-/* Each function carries out one kind of trial. It puts its verdict on the page, and its results into
- * records; trial_bench() puts its rate on the page. */
+/* Each function carries out one kind of trial, and trial_play() all PLAY_ kinds. It puts its verdict on the
+ * page, and its results into records; trial_bench() puts its rate on the page. */
 void trial_show(const Trial *trial, const ActordEnv *env);
 void trial_rollout(const Trial *trial, const ActordEnv *env);
 void trial_play(const Trial *trial, const ActordEnv *env);
