@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The environments that are built into the invoker, one file each. They are rows of one table, and are
- * called through the same ABI as plugins. */
+/* The environments that are built into the programs that act, with one file for each task. They are rows of
+ * one table, and are called through the same ABI as plugins. */
 #pragma once
 
 #include "include/actord/env.h"
@@ -14,7 +14,7 @@ const ActordEnv *builtin_env_find(const char *name);
 extern const ActordEnv cartpole_v0_env, cartpole_v1_env;
 extern const ActordEnv pendulum_v1_env;
 extern const ActordEnv acrobot_v1_env;
-extern const ActordEnv catch_v0_env;
+extern const ActordEnv catch_v0_env; /* not of Gymnasium, and its observations are bytes: catch.c */
 extern const ActordEnv mountaincar_v0_env, mountaincar_continuous_v0_env;
 
 /* Tasks from fields that use serverless and safe reinforcement learning. Facts that a paper states are taken

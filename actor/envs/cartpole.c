@@ -29,7 +29,7 @@ enum { X, X_DOT, THETA, THETA_DOT, N_STATE };
 
 typedef struct CartPole {
         double state[N_STATE];
-        bool sutton_barto_reward; /* 0 in each step and -1 at the end, instead of 1 in each step */
+        bool sutton_barto_reward; /* 0 in a step, and -1 in one that terminates; otherwise 1 in each */
 } CartPole;
 
 #define ENV_INSTANCE CartPole

@@ -26,10 +26,10 @@
  *     latency   = 1/s + u^(sqrt(2 (c + 1)) - 1) / (s c (1 - min(u, 0.99))) + (Q + Q') / 2 / (c s)
  *
  * The middle term of the latency is the wait in a queue with c servers (Sakasegawa, 1977). Each of the
- * Neighbours= other functions adds a container if u > 0.8 or requests wait, and removes one if u < 0.4. With
- * Agents=N the first N functions are agents, each with the observation, the actions and the reward above.
- * The other functions follow the rule of neighbours. All functions act at the same time, before requests
- * come.
+ * Neighbours= other functions adds a container if u > 0.8 or requests wait, and removes one, but not its
+ * last, if u < 0.4. With Agents=N the first N functions are agents, each with the observation, the actions
+ * and the reward above. The other functions follow the rule of neighbours. All functions act at the same
+ * time, before requests come.
  *
  * With Stay=S, a present agent leaves after a step with a chance of 1 / S, unless it is the only one. Its
  * waiting requests leave with it. An absent agent returns with the same chance, and begins as at the start
@@ -444,7 +444,7 @@ static bool whole_between(double x, double low, double high) {
         return x >= low && x <= high && x == floor(x);
 }
 
-/* Zero shares occur in an instance that never began an episode. */
+/* Zero shares: the function is absent, or no episode has begun. */
 static bool function_valid(const Function *s) {
         return whole_between(s->containers, 0, CONTAINERS_MAX) &&
                (s->shares == 0 ? s->containers == 0 : s->shares >= SHARES_MIN && s->shares <= SHARES_MAX) &&

@@ -230,8 +230,8 @@ static bool link_possible(const double state[N_STATE]) {
 ENV_STATE(link, Link)
 
 /* Draws the mast, its sector and the device from above, and three bars. The bars are bandwidth, power, and
- * the decades of bit error rate beyond the target; the last bar is green while it is less than one decade. A
- * step of 1 s is shown for a tenth of a second. */
+ * how many decades the bit error rate is above or below the target; the last bar is green while this is less
+ * than one decade. A step of 1 s is shown for a tenth of a second. */
 static int link_draw(const void *instance, ActordView *ret_view, ActordShape *ret_shapes) {
         const Link *l = instance;
         const double *s = l->state, scale = 4 / DISTANCE_MAX;

@@ -167,7 +167,8 @@ static inline void env_option_explain(const EnvOption *rows, size_t n_rows, cons
                 }
 }
 
-/* Parses one option over the defaults. 0, or -EINVAL after a sentence on stderr. */
+/* Parses one option over the defaults. 0, or -EINVAL; after a wrong value of a known key, with a sentence on
+ * stderr. */
 static inline int env_option_parse(
                 const EnvOption *rows, size_t n_rows, const ActordOption *option, void *target) {
         int r;

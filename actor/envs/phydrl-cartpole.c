@@ -6,8 +6,8 @@
  *
  * State s = (x, v, theta, omega), theta = 0 upright, in [-pi, pi). One action a in [-1, 1]; the force on the
  * cart is the residual 5 a plus ModelGain F s, at most 15 N in either direction. M is the whole mass, m the
- * pole's mass, and l half its length. The friction of cart and pole is viscous. Explicit Euler steps at 30
- * Hz compute:
+ * pole's mass, and l half its length. The friction of cart (Friction=) and pole (c) is viscous. Explicit
+ * Euler steps at 30 Hz compute:
  *
  *     u      = (force + m l omega^2 sin theta - Friction v) / M
  *     omega' = (g sin theta - u cos theta - c omega / (m l)) / (l (4/3 - m cos^2 theta / M))
@@ -46,7 +46,7 @@
 #define OMEGA_LIMIT     15.0
 #define X_SAFE          0.9
 #define THETA_SAFE      0.8
-#define SPEED_PLAUSIBLE 1000.0 /* the highest speed in a restored state, far above that of any step */
+#define SPEED_PLAUSIBLE 1000.0 /* the highest number in a restored state, far above those of any step */
 
 enum { X, V, THETA, OMEGA, N_STATE, N_OBSERVATION = 5 };
 

@@ -341,7 +341,7 @@ static bool tenant_valid(const Shares *s, const Tenant *t) {
                whole_between(t->weight, SHARES_WEIGHT_MIN, SHARES_WEIGHT_MAX);
 }
 
-/* An instance that never began an episode has no job at all, and is left as it is. */
+/* Accepts the snapshot of an instance that never began an episode, which has no job at all. */
 static int shares_restore(void *instance, const void *snapshot) {
         Shares *s = instance;
         Host host = {};

@@ -146,7 +146,7 @@ static int two_ponds_reset(void *instance, ActordRandom *random, void *ret_obser
         return 0;
 }
 
-/* The m3 that run off one part of a catchment in a step. *depth (m): the water that stays on it. */
+/* The m3 that run off one part of a catchment in an inner step. *depth (m): the water that stays on it. */
 static double run_off(double *depth, double share, double roughness, double held) {
         double sheet = fmax(*depth - held, 0);
         double flow = WIDTH / roughness * pow(sheet, 5.0 / 3.0) * sqrt(SLOPE);

@@ -13,8 +13,8 @@
 #define GROUND_HEIGHT (400 / 30.0 / 4)
 
 enum { N_GROUND = 200, GROUND_N_LEVEL = 20, GROUND_N_FINISH = 10, GROUND_CORNERS = 4 };
-/* Stairs with four steps and the five chunks behind them take 21 chunks. So reset() makes at most 44 blocks.
- * A state that a user gives may have more. */
+/* At least five chunks of grass follow an obstacle, so reset() makes at most 39 blocks. A state that a user
+ * gives may have more; blocks beyond the limit are left out. */
 enum { GROUND_BLOCKS_MAX = 64 };
 
 typedef struct Ground {

@@ -45,7 +45,7 @@ typedef struct GymSnapshot {
 } GymSnapshot;
 
 static const JobSettings *settings;
-static const char *name; /* as in Environment=, without the prefix */
+static const char *name; /* as in Environment=, with the prefix */
 static bool of_agents;   /* the prefix is pettingzoo: */
 /* Descriptors of the virtual environment and of the directory of PythonPath=, for actors that have no root
  * directory of their own. venv_fd negative: the system's Python; path_fd negative: no PythonPath=. */
@@ -62,8 +62,8 @@ static struct {
 
 #define PLACE_MAX 64u
 
-/* The path of a directory: through its descriptor if there is one, otherwise the place where it is mounted.
- * "": there is no directory. */
+/* The path of a directory: through its descriptor if the actor has a /proc, otherwise the place where it is
+ * mounted. "": there is no directory. */
 static const char *place_of(int fd, const char *mounted, char ret[PLACE_MAX]) {
         (void) snprintf(ret, PLACE_MAX, "/proc/self/fd/%d", fd);
         if (fd < 0)

@@ -220,7 +220,7 @@ static int read_steps(const Parallel *p, const ParallelTask *task, PyObject *res
 }
 
 /* The end of an episode is the same for all agents. It is a truncation if all agents that acted in the last
- * step were truncated. */
+ * step were truncated and none terminated. */
 static bool end_is_truncation(const Parallel *p, const ParallelTask *task, const ActordStep *steps) {
         for (uint32_t a = 0; a < task->n_agents; a++)
                 if (p->active[a] && (!steps[a].truncated || steps[a].terminated))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Observations and actions of an environment in Python. bridge.py describes their spaces, and these
- * functions copy them between Python's arrays and memory. Functions report errors on stderr and return an
- * errno. */
+ * functions copy them between Python's arrays and memory. Functions report Python's errors on stderr and
+ * return a negative errno. */
 #pragma once
 
 #include "actor/envs/gym/python.h"
@@ -10,11 +10,11 @@
 typedef struct GymSpace {
         ActordSpace space;
         long start;       /* the first value of a Discrete */
-        Py_ssize_t bytes; /* the bytes of an observation */
+        Py_ssize_t bytes; /* the bytes of an observation that is an array */
         char format;      /* the format of its elements in the buffer protocol */
 } GymSpace;
 
-/* The memory for an action that has several numbers. */
+/* The memory for an action that is an array: of all spaces but a Discrete. */
 typedef struct GymAction {
         Py_buffer memory;     /* the next action is written into it */
         PyObject *fresh;      /* returns an array with a copy of `memory` */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The environment ABI on MuJoCo. A step sets the controls and advances the physics frame_skip times, like
- * Gymnasium's MujocoEnv. Observation and reward are computed from the state after it. */
+ * Gymnasium's MujocoEnv. Then it computes the observation and the reward. */
 #include "actor/envs/mujoco/engine.h"
 
 #include <assert.h>
@@ -18,7 +18,8 @@ enum { N_CINERT = 10, N_SPATIAL = 6 };
 
 /* Model */
 
-/* Loads the text as a file of a virtual file system: a model in memory can be loaded in no other way. */
+/* Loads the text as a file of a virtual file system: in all releases, mj_loadXML() reads a model in memory
+ * only from there. */
 static mjModel *model_parse(const MujocoTask *task) {
         size_t n = (size_t) (task->xml_end - task->xml);
         _cleanup_free_ mjVFS *vfs = NULL;

@@ -2,9 +2,9 @@
 /* The engine of all tasks on MuJoCo. A task is one row: a model, the constants of its Gymnasium definition,
  * and a function that judges a step. The engine implements the environment ABI for the task.
  *
- * The compiled model is the only state that an environment keeps outside of its instances. spec() loads it
- * once in each process. For actors, the invoker loads it before it forks them. Afterwards the model never
- * changes, and all instances read it. */
+ * The compiled model is the only state that an environment keeps outside of its instances. The first spec()
+ * or init() of a process loads it. For actors, the invoker loads it before it forks them, unless it is a
+ * user's own model (mjcf.c). Afterwards the model never changes, and all instances read it. */
 #pragma once
 
 #include <mujoco/mujoco.h>
@@ -96,7 +96,7 @@ struct MujocoTask {
 
 struct MujocoInstance {
         const MujocoTask *task;
-        int version; /* the version of Gymnasium's definition: 4 or 5 */
+        int version; /* the version of Gymnasium's definition: 4 or 5; 0: a user's model */
         const mjModel *model;
         mjData *data; /* NULL: after close() */
         MujocoOptions options;

@@ -8,8 +8,8 @@
 
 #include "actor/envs/mujoco/engine.h"
 
-/* The innermost guarded call of this thread. It is a variable, since MuJoCo's callback has no argument for
- * it. */
+/* The guarded call in which this thread is; NULL: none. It is a variable, since MuJoCo's callback has no
+ * argument for it. */
 static _Thread_local jmp_buf *guard;
 
 static _Thread_local char said[512];

@@ -12,7 +12,8 @@ static mjModel *humanoidstandup_model;
 /* In Gymnasium's v4 these options are constants. */
 static const EnvOption humanoidstandup_options[] = { HUMANOIDSTANDUP_V5_OPTIONS(ENV_OPTION) };
 
-/* The reward is the height divided by a step's time, as if the robot had risen from zero in that step. */
+/* The reward for rising is the height divided by the time of one physics step, as if the robot had risen
+ * from zero in it. Control and impacts have costs, and each step adds 1. */
 static void humanoidstandup_judge(
                 const MujocoInstance *m, double velocity, double ctrl_squares, ActordStep *ret) {
         const MujocoOptions *o = &m->options;

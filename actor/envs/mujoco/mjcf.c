@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Environment=mujoco:FILE: a user's own model as a task. Observations and actions follow from the model.
- * Rewards and ends are terms of the job file, or come from a plugin beside the model.
+ * Rewards and ends are terms of the job file, or come from a plugin beside the model, or from both.
  *
  * A model may be hostile text. It is read in an actor's sandbox, where its directory is mounted read-only.
  * MuJoCo's errors go to stderr. The spec's name contains a digest of the compiled model. So if the file
@@ -205,7 +205,7 @@ static int model_accept(void) {
         return take_digest();
 }
 
-/* Called once in a process, since an actor has one environment. */
+/* Loads the model once in a process, since an actor has one environment. */
 static int model_load(void) {
         Load l = {};
         int r;

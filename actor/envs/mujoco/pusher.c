@@ -100,7 +100,7 @@ static const MujocoTask pusher_v4_task = {
         .model = &pusher_model,
 };
 
-/* The object is a thousand times as heavy as in v4, since newer engines make the lighter one fly. */
+/* The object is several hundred times as heavy as in v4, since newer engines make the lighter one fly. */
 static const MujocoTask pusher_v5_task = {
         PUSHER_TASK,
         .xml = pusher_v5_xml,

@@ -35,19 +35,20 @@ void engine_packages(const char *python, int fd);
  * Returns the number of bytes, or -ENOENT, -EFBIG or another error after a sentence on stderr. */
 int engine_read(const char *task, const char *package, const char *file, char *ret, size_t n);
 
-/* Begins a simulation of the text, which is read only in this call. 0, or -ENOENT, -ENOEXEC, -EIO after a
- * sentence on stderr. */
+/* Begins a simulation of the text, which is read only in this call, and gives the image the turn. 0;
+ * -ENOENT, -ENOEXEC, -EFBIG or -EIO after a sentence on stderr; -ENOMEM; or -ENXIO: the text lacks a
+ * name. */
 int engine_begin(EngineImage *image, const char *text, size_t n_text, const EngineNames *names);
 
 /* Makes this image the one that the library works on. The image must have a simulation. */
 void engine_turn(EngineImage *image);
 
-/* Makes one routing step of the image that engine_turn() chose last. SWMM chooses the step's length.
- * *ret_msec: the time since the beginning; 0: the last step is over, at the END_DATE of the text. 0, or -EIO
- * after a sentence on stderr. */
+/* Makes one routing step of the image that has the turn. SWMM chooses the step's length. *ret_msec: the time
+ * since the beginning; 0: the last step is over, at the END_DATE of the text. 0, or -EIO after a sentence on
+ * stderr. */
 int engine_advance(int64_t *ret_msec);
 
-/* Numbers of the image that engine_turn() chose last, in the units of its text. */
+/* Numbers of the image that has the turn, in the units of its text. */
 double engine_depth(int node);
 double engine_overflow(int node);
 double engine_flow(int link);

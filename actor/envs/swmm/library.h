@@ -34,6 +34,7 @@ typedef struct SwmmRange {
 } SwmmRange;
 
 /* Loads the library from the directory of Python= (fd >= 0; `python` is its name in messages), or else from
- * the linker's search path. 0, or -ENOENT, -ENOEXEC after a sentence on stderr. */
+ * the linker's search path. 0; or -ENOENT, -ENOEXEC or another negative errno, after a sentence on
+ * stderr. */
 int library_load(const char *python, int packages_fd, const SwmmImport *imports, size_t n_imports,
                 SwmmLibrary *ret, SwmmRange ret_ranges[SWMM_RANGES_MAX], size_t *ret_n_ranges);

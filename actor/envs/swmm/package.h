@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* Finds the path of a package's file (such as "swmm/toolkit/libswmm5.so"). The path uses the directory's
- * descriptor. 0, or -ENOENT. */
+ * descriptor or, without a /proc, the place where the directory is mounted. 0, or -ENOENT. */
 int package_find(int packages_fd, const char *file, char *ret, size_t n);
 
 /* Reads the file's text, and appends a 0. Returns the number of bytes, or -ENOENT, -EFBIG or another

@@ -147,9 +147,9 @@ static int stormwater_begin(Stormwater *s) {
         return 0;
 }
 
-/* Makes step t of the episode, with the episode's openings for that step. *ret: the reward. Call
- * engine_turn() with the instance's image before. SWMM chooses the length of its own steps. So the last of
- * them ends a little after the 15 minutes, or at the end of the simulation. */
+/* Makes step t of the episode, with the episode's openings for that step. *ret: the reward. The instance's
+ * image must have the turn. SWMM chooses the length of its own steps. So the last of them ends a little
+ * after the 15 minutes, or at the end of the simulation. */
 static int stormwater_live(Stormwater *s, uint32_t t, double *ret) {
         int64_t msec = 0, end = (int64_t) (t + 1) * STEP_MSEC;
         bool ends = t + 1 == s->task->n_steps;
