@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EPISODES_DEFAULT = 100 }; /* for an evaluation, and for a scheduler's training */
+enum { EPISODES_DEFAULT = 100 }; /* for evaluations, exported rollouts and a scheduler's training */
 
 typedef enum ExitStatus {
         STATUS_OK = 0,
@@ -32,7 +32,7 @@ typedef struct Options {
         GPtrArray *sets;    /* texts "Section.Key=VALUE" */
         GPtrArray *metrics; /* texts "FORMAT:PATH" */
         bool dry_run, weights_only, rollouts, once;
-        uint64_t n_jobs;     /* 0: as many as the host has CPUs */
+        uint64_t n_jobs;     /* 0: as many as the CPUs allow */
         uint64_t n_episodes; /* 0: not given */
         uint64_t n_lines, n_rounds, n_steps;
         char *format, *output, *name, *from, *target, *actions, *state_file, *grid;
@@ -113,7 +113,7 @@ ExitStatus options_parse(int argc, char **argv, Options *options, char ***ret_ar
  * STATUS_USAGE, with a message. */
 ExitStatus options_check(const Options *options, const Verb *verb);
 void options_done(Options *options);
-/* Prints the options that a verb accepts; 0: those that every verb accepts. */
+/* Prints the options that a verb accepts; 0: those that every verb, or every verb that lists, accepts. */
 void options_print_help(uint64_t verb);
 
 ExitStatus verb_run(const Options *options, char **arguments, size_t n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A daemon can be reached in three ways: on the system's bus, on the user's bus, or as a child of this
- * program on a socket. Its interface is always the same, so callers of this file need not know the way. */
+/* A daemon can be reached in four ways: on the system's bus, on that of another host through ssh, on the
+ * user's bus, or as a child of this program on a socket. Its interface is always the same, so callers of
+ * this file need not know the way. */
 #include "actorctl/bus.h"
 
 #include <errno.h>

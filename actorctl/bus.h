@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A connection to a daemon: the system's, the user's own, or a private one that lives as long as the
- * connection. */
+/* A connection to a daemon: the system's, here or on another host, the user's own, or a private one that
+ * lives as long as the connection. */
 #pragma once
 
 #include <systemd/sd-bus.h>
@@ -37,8 +37,8 @@ int connection_open_any(const Options *options, Connection **ret);
 Connection *connection_close(Connection *connection);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Connection, connection_close)
 
-/* Calls a method, and repeats the call while the daemon is busy. 0; or a negative errno (include/bus.h maps
- * names of errors to them), with a message. ret_reply may be NULL. */
+/* Calls a method, and repeats the call while the daemon is busy, for ten minutes at most. 0; or a negative
+ * errno (include/bus.h maps names of errors to them), with a message. ret_reply may be NULL. */
 int connection_call(Connection *connection, const char *path, const char *interface, const char *member,
                 sd_bus_message **ret_reply, const char *types, ...);
 /* Sends a complete message like connection_call(). The call may take minutes, and keeps no reference to the

@@ -5,8 +5,9 @@
 
 #include "lib/checkpoint/checkpoint.h"
 
-/* Checks that the file is complete and a checkpoint of actord. name: for messages. 0, with *ret to be closed
- * by checkpoint_close(); or a negative errno with *ret_message, a sentence, g_free(). */
+/* Checks that the file is complete and one of actord's: a checkpoint, or a file of parameters only. name:
+ * for messages. 0, with *ret to be closed by checkpoint_close(); or a negative errno with *ret_message, a
+ * sentence, g_free(). */
 int checkpoint_load(int fd, const char *name, Checkpoint *ret, char **ret_message);
 
 /* Turns a checkpoint's metadata ("Section.Key": "VALUE") into the text of a job file. This function and

@@ -18,8 +18,8 @@
 #define PART       10000u
 
 /* Appends the decision for this round and, before it, the last decision for each round in between. taken:
- * NaN if the round took the rollouts of all actors. -EINVAL: the rounds are not in ascending order; -E2BIG:
- * there are too many. */
+ * NaN if the round took the rollouts of all actors. -EINVAL: the rounds are not in ascending order from 1,
+ * or a number is impossible; -E2BIG: there are too many rounds. */
 static int add(GArray *counts, double round, double actors, double taken) {
         uint32_t last = counts->len > 0 ? g_array_index(counts, uint32_t, counts->len - 1) : 0, n;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A cell's definition is a hash of all inputs on which its result depends. So a finished cell runs again
- * exactly when one of these inputs has changed. */
+/* A cell's definition is a hash of the inputs on which its result depends; of large inputs, only names,
+ * versions, sizes or times are hashed. So a finished cell runs again when one of these has changed. Files to
+ * which a model refers, and its RewardPlugin=, are not read. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
@@ -21,7 +22,7 @@ enum {
         DEPTH_MAX = 16,
 };
 
-/* Adds the bytes of a plugin to the hash, since the result depends on them. */
+/* Adds the bytes of a plugin, a model or a module to the hash, since the result depends on them. */
 static void hash_file(GChecksum *checksum, int fd) {
         guchar buffer[65536];
         off_t at = 0;
@@ -129,7 +130,7 @@ static void hash_python(GChecksum *checksum, const Directories *directories) {
 }
 
 /* Settings that equal their defaults are left out, so that writing a default into a file does not change the
- * definition. */
+ * definition; so are Description= and Tag=. */
 static void hash_settings(GChecksum *checksum, const JobSettings *settings) {
         const SettingRow *row;
 

@@ -81,7 +81,7 @@ typedef struct Cell {
         struct Cell *after;       /* the cell whose decisions this cell repeats; NULL: none */
         CellState state;
         char *fault;      /* of CELL_FAILED */
-        double cost;      /* of CELL_FAILED: its full total; 0: not known */
+        double cost;      /* of CELL_FAILED: its full total; 0 or NaN: not known */
         Outcome *outcome; /* of CELL_DONE */
 } Cell;
 
@@ -183,9 +183,10 @@ char *cell_define(const Experiment *experiment, const JobFile *job_file, const C
 /* outcome.c: writes a cell's file into a directory, completely or not at all. In a sweep a failed cell has a
  * file, too, since the failure affects the trial's rank. */
 int outcome_write(const Experiment *experiment, const Cell *cell, const char *directory);
-/* Reads a finished cell. 1: the cell is done or has failed; 0: there is no file, the file belongs to another
- * definition of the cell, or (with a message) it is damaged; -EEXIST, with a message: the file belongs to
- * another experiment. */
+/* Reads a finished cell. 1: the cell is done or, in a sweep, has failed; 0: there is no file, it belongs to
+ * another definition of the cell, its failure does not count any more, or (with a message) it cannot be read
+ * or is damaged; -EEXIST, with a message: it belongs to another experiment, and is not a result of this
+ * definition. */
 int outcome_read(const Experiment *experiment, Cell *cell, const char *directory);
 Outcome *outcome_free(Outcome *outcome);
 
@@ -201,11 +202,11 @@ bool metric_is_to_target(Metric metric);
  * miss the target would look too good. */
 double outcome_restricted(const Outcome *outcome, Metric metric, double target);
 
-/* run.c: whether there are CPUs for a cell's job, while other jobs use n_busy CPUs. A job that needs more
- * than all CPUs runs alone. */
+/* Whether there are CPUs for a cell's job, while other jobs use n_busy CPUs. A job that needs more than all
+ * CPUs runs alone. */
 bool cell_fits(const Cell *cell, uint64_t n_busy, uint32_t n_cpus);
-/* Runs all missing cells, at most n_jobs at once; 0: as many as the CPUs allow. STATUS_INTERRUPTED: the user
- * ended the experiment. */
+/* run.c: runs all missing cells, at most n_jobs at once; 0: as many as the CPUs allow. STATUS_INTERRUPTED:
+ * the user ended the experiment. */
 ExitStatus cells_run(const Experiment *experiment, GPtrArray *cells, const char *directory, uint64_t n_jobs,
                 const Options *options);
 
@@ -229,9 +230,9 @@ int result_file_write(const char *directory, const char *name, const char *text,
 
 /* Writes only cells.csv and rounds.csv. */
 int tables_write(const Experiment *experiment, const GPtrArray *cells, const char *directory);
-/* The cost of training a cell's scheduler; NULL: none was trained, or no cell is finished. */
+/* The cost of training a cell's scheduler; NULL: none was trained, or the cell is not finished. */
 JsonObject *scheduler_bill(const Cell *cell);
-/* A total of a scheduler's bill; NaN: there is none. */
+/* A total of a bill, such as "full"; NaN: there is none. */
 double bill_total(JsonObject *bill, const char *name);
 
 /* The currency of the bills; "" while no cell is finished. */

@@ -210,8 +210,8 @@ static ExitStatus read_overrides(const Reader *reader, const char *section, GPtr
         return STATUS_OK;
 }
 
-/* Allows no dot and no slash in the name of an arm, a factor or a level, since these names, separated by
- * dots, become the names of files. */
+/* Allows no dot and no slash in the name of an arm, a factor or a level, since the names of arms and levels,
+ * separated by dots, become the names of files. */
 static bool name_is_fine(const char *name) {
         return name[0] && strlen(name) <= NAME_MAX_BYTES &&
                strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-") ==

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The metrics of a cell, computed from its rounds. */
+/* The metrics of a cell, computed from its rounds and its bill. */
 #include <math.h>
 #include <string.h>
 

@@ -6,8 +6,10 @@
 
 #include "actorctl/experiment/statistics.h"
 
-/* For programs: the shortest text that parses to the same number; nothing if the number is not finite. */
+/* For programs: a text that parses to the same number, with 15 digits if they are enough, otherwise 17;
+ * nothing if the number is not finite. */
 void add_number(GString *text, double value);
-/* For people: four significant digits, without an exponent for common sizes. */
+/* For people: three or four significant digits, all digits before the point, no exponent for common sizes; a
+ * dash if the number is not finite. */
 void add_short(GString *text, double value);
 void add_interval(GString *text, Interval interval);

@@ -136,7 +136,8 @@ static const char *string_member(JsonObject *object, const char *name) {
                                : NULL;
 }
 
-/* Reads the columns of a series. false: they differ in length, or have something other than numbers. */
+/* Reads the columns of a series. false: they differ in length, or have something other than numbers and
+ * nulls. */
 static bool series_from_json(JsonObject *object, Series *ret) {
         g_autoptr(GList) names = json_object_get_members(object);
 
@@ -205,7 +206,7 @@ static bool series_is_whole(const Series *series) {
 }
 
 /* Why the file is not a complete cell. NULL: it is complete; then *ret is NULL if the cell has another
- * definition. */
+ * definition, or the file another format. */
 static const char *outcome_from_json(JsonNode *root, const Cell *cell, Outcome **ret) {
         g_autoptr(Outcome) outcome = g_new0(Outcome, 1);
         JsonObject *object = root && JSON_NODE_HOLDS_OBJECT(root) ? json_node_get_object(root) : NULL;
