@@ -18,7 +18,9 @@ typedef struct ActorContext {
         WorkerPage *worker;
         /* the environment, loaded before the fork; NULL: load plugin_path inside the sandbox */
         const ActordEnv *env;
-        const char *plugin_path; /* the plugin's path inside the sandbox: /plugin/mine.so */
+        /* the plugin's path inside the sandbox: /plugin/mine.so; in a sandbox without a root of its own:
+         * /proc/self/fd/16 */
+        const char *plugin_path;
         uint32_t n_containers;
         void *const *segments; /* [actors]: mapped if the actor is in this container, else NULL */
         const void *policy;    /* read-only */
@@ -64,5 +66,6 @@ int environment_load_mjcf(
                 const JobSettings *settings, const char *directory, int model_fd, const ActordEnv **ret);
 
 /* Environment=job:FILE: env-job.so in `directory`, with the settings of the job in FILE. 0; -ENOEXEC: the
- * module or the inner job's environment does not load. The invoker calls this before any fork. */
+ * module or the inner job's environment does not load, or the latter rejects its options. The invoker calls
+ * this before any fork. */
 int environment_load_job(const JobSettings *inner, const char *directory, const ActordEnv **ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Environments that an administrator installed: built in, or in a module beside actord's programs. They load
  * before any fork, so that all actors share their pages. A user's plugin is never loaded here. For a user's
- * packages, this file loads only the module of actord that will load them later. */
+ * packages or model, this file loads only the module of actord that will load them later. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>

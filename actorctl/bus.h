@@ -33,7 +33,8 @@ int connection_open_private_at(const char *directory, Connection **ret);
 int connection_open_run(const char *directory, Connection **ret);
 /* Connects to the daemon that the options name, or else to a private one without lasting state. */
 int connection_open_any(const Options *options, Connection **ret);
-/* On return a private daemon and all its children have ended. */
+/* On return a private daemon has ended, and all its children, unless it did not end in time and was
+ * killed. */
 Connection *connection_close(Connection *connection);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Connection, connection_close)
 

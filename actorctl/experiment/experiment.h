@@ -210,8 +210,8 @@ bool cell_fits(const Cell *cell, uint64_t n_busy, uint32_t n_cpus);
 ExitStatus cells_run(const Experiment *experiment, GPtrArray *cells, const char *directory, uint64_t n_jobs,
                 const Options *options);
 
-/* report.c: writes cells.csv, rounds.csv, summary.md and the plots into the directory. 0; or a negative
- * errno, with a message. */
+/* report.c: writes cells.csv, rounds.csv and summary.md into the directory. 0; or a negative errno, with a
+ * message. */
 int report_write(const Experiment *experiment, const GPtrArray *cells, const char *directory);
 /* The plots, of PlotFile; g_ptr_array_unref(). */
 GPtrArray *plots_draw(const Experiment *experiment, const GPtrArray *cells);

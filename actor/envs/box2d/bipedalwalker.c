@@ -49,7 +49,7 @@ typedef struct Walker {
         Box2dInstance box;
         double shaping;
         Ground ground;
-        Episode episode; /* the last member: room for its steps follows */
+        Episode episode; /* the last member: room for its numbers and steps follows */
 } Walker;
 
 static const Box2dTask walker_task, hardcore_task;

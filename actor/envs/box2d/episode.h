@@ -51,6 +51,6 @@ void episode_save(const EpisodeKind *kind, const Episode *e, void *ret_snapshot)
 /* Restores an episode from a snapshot. has_world: the task already has the world of e, after the last step
  * of e. 0; -EINVAL: the snapshot is not an episode, and e is empty now; or the error of rebuild(). */
 int episode_restore(const EpisodeKind *kind, Episode *e, bool has_world, const void *snapshot, void *task);
-/* Begins an episode with these numbers instead of those that a reset would draw. Restores it like
- * episode_restore(). */
+/* Begins an episode with these numbers instead of those that a reset would draw. Builds its world, and
+ * returns what episode_restore() does. */
 int episode_restart(const EpisodeKind *kind, Episode *e, const double *drawn, void *task);

@@ -56,7 +56,7 @@ typedef struct Lander {
         bool continuous, enable_wind;
 
         double shaping, n_gusts;
-        Episode episode; /* the last member: room for its steps follows */
+        Episode episode; /* the last member: room for its numbers and steps follows */
 } Lander;
 
 static const LanderDrawn *drawn_of(const Lander *l) {

@@ -2,8 +2,8 @@
 /* Several simulations share the library of EPA SWMM, and take turns. The library has room for one simulation
  * only: its state is in the library's variables and in memory that it allocates. Here these allocations come
  * from one memory region. While another simulation has its turn, an image keeps a copy of the variables and
- * the region. The library's files are texts in memory. Each simulation begins with the library's state after
- * loading, so earlier simulations do not influence it. */
+ * the region. The library reads its input from memory, and its output is thrown away. Each simulation begins
+ * with the library's state after loading, so earlier simulations do not influence it. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Loads the library from a Python package. A user chose the package, so the library is loaded only inside
- * the finished sandbox. The library's imports are a table with a pointer for each function (System V ABI,
- * "Dynamic Linking"). The linker fills in the table, and then this file replaces some of the pointers. So
- * SWMM, which works on files, needs no file system, and no system call that plugins do not have. */
+/* Loads the library from a Python package or, without Python=, from the system. A user chose the package, so
+ * the library is loaded only inside the finished sandbox. The library's imports are a table with a pointer
+ * for each function (System V ABI, "Dynamic Linking"). The linker fills in the table, and then this file
+ * replaces some of the pointers. So SWMM, which works on files, needs no file system, and no system call
+ * that plugins do not have. */
 #include "actor/envs/swmm/library.h"
 
 #include <dlfcn.h>

@@ -20,7 +20,7 @@ int package_find(int packages_fd, const char *file, char *ret, size_t n) {
         glob_t found = {};
         bool fits;
 
-        /* The directory may not be mounted in the sandbox, so it is reached through its descriptor. */
+        /* Where the sandbox does not mount the directory, it is reached through its descriptor. */
         (void) snprintf(root, sizeof(root), "/proc/self/fd/%d", packages_fd);
         if (access(root, F_OK) < 0)
                 (void) snprintf(root, sizeof(root), "%s", PYTHON_DIRECTORY);
