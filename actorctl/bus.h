@@ -23,8 +23,8 @@ typedef struct Connection {
 
 /* Connects to a running daemon, or one that the bus can start. 0; or a negative errno, with a message. */
 int connection_open(const Options *options, Connection **ret);
-/* Starts a daemon for this connection only. keep: the daemon's state is kept as one of the newest runs;
- * otherwise it is removed. */
+/* Starts a daemon for this connection only. keep: the daemon's state is kept as one of the newest runs, if
+ * the home directory can be written; otherwise it is removed. */
 int connection_open_private(bool keep, Connection **ret);
 /* Starts a daemon for this connection only, with its state in `directory`, which is created anew, and
  * removed with the connection. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon records a decision only when the number of actors changes. Here the decisions become one number
- * for each round. The file has the form of `actorctl decisions --json`: a JSON array of objects. Each has a
- * `round`, its `actors`, and `taken` if the round took the rollout of only one actor. Other members are
- * ignored. */
+/* The daemon records a decision for each round, or only for round 1 if the policy never changes the number
+ * of actors. Here the decisions become one number for each round up to the last decision. The file has the
+ * form of `actorctl decisions --json`: a JSON array of objects. Each has a `round`, its `actors`, and
+ * `taken` if the round took the rollout of only one actor. Other members are ignored. */
 #include "actorctl/decisions.h"
 
 #include <errno.h>
@@ -17,9 +17,9 @@
 #define COUNTS_MAX (1u << 18) /* as many as the daemon accepts */
 #define PART       10000u
 
-/* Appends the decision for this round and, before it, the last decision for each round in between. taken:
- * NaN if the round took the rollouts of all actors. -EINVAL: the rounds are not in ascending order from 1,
- * or a number is impossible; -E2BIG: there are too many rounds. */
+/* Appends the decision for this round and, before it, the last number of actors for each round in between.
+ * taken: NaN if the round took the rollouts of all actors. -EINVAL: the rounds are not in ascending order
+ * from 1, or a number is impossible; -E2BIG: there are too many rounds. */
 static int add(GArray *counts, double round, double actors, double taken) {
         uint32_t last = counts->len > 0 ? g_array_index(counts, uint32_t, counts->len - 1) : 0, n;
 
