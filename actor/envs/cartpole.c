@@ -29,7 +29,7 @@ enum { X, X_DOT, THETA, THETA_DOT, N_STATE };
 
 typedef struct CartPole {
         double state[N_STATE];
-        bool sutton_barto_reward; /* 0 in a step, and -1 in one that terminates; otherwise 1 in each */
+        bool sutton_barto_reward; /* 0 in a step, -1 in one that terminates; false: 1 in each step */
 } CartPole;
 
 #define ENV_INSTANCE CartPole

@@ -51,8 +51,8 @@ int trial_problem(const Trial *trial, TrialProblem problem, int detail);
 void *picture_new(const Trial *trial, const ActordEnv *env);
 int picture_say(const Trial *trial, const ActordEnv *env, const void *instance, void *room);
 
-/* Each function carries out one kind of trial, and trial_play() all PLAY_ kinds. It puts its verdict on the
- * page, and its results into records; trial_bench() puts its rate on the page. */
+/* Each function carries out one kind of trial, and trial_play() the three TRIAL_PLAY kinds. It puts its
+ * verdict on the page, and its results into records; trial_bench() puts its rate on the page. */
 void trial_show(const Trial *trial, const ActordEnv *env);
 void trial_rollout(const Trial *trial, const ActordEnv *env);
 void trial_play(const Trial *trial, const ActordEnv *env);

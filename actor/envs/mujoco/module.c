@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The module's exported functions. Only an administrator installs the module, so the invoker may load it and
- * its models before it forks an actor. */
+/* The module's exported functions, except that for users' own models (mjcf.h). Only an administrator
+ * installs the module, so the invoker may load it and its models before it forks an actor. */
 #include <mujoco/mujoco.h>
 #include <string.h>
 
