@@ -132,7 +132,8 @@ static void widen_by_panel(Axis *x, Axis *y, const PlotPanel *panel) {
         }
 }
 
-/* Makes the axis begin and end at numbers with few digits, and limits its labels to four digits. */
+/* Makes the axis begin and end at multiples of its step. Labels of large and small numbers leave out a power
+ * of ten. */
 static void axis_finish(Axis *axis, unsigned n_ticks) {
         double most;
 

@@ -45,7 +45,7 @@ PlotPanel *plot_add_panel(Plot *plot, const char *title);
 Plot *plot_free(Plot *plot);
 /* Whether the plot has a point to draw. */
 bool plot_has_data(const Plot *plot);
-/* Returns the content of an SVG file, *ret_n bytes; g_free(). */
+/* Returns the content of an SVG file, *ret_n bytes; g_free(). plot_has_data() must be true. */
 char *plot_to_svg(const Plot *plot, size_t *ret_n);
 
 /* A step of 1, 2 or 5 times a power of ten, so that the range has at most n steps. */

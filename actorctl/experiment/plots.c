@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The plots of an experiment. One has curves of the seeds' median with the quartiles around it, in a panel
- * for each combination of levels. The other shows the cost of a return. */
+/* The plots of an experiment. Most have curves of the seeds' median with the quartiles around it. pareto.svg
+ * shows the cost of a return. There is a panel for each combination of levels. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "actorctl/experiment/experiment.h"
 #include "actorctl/experiment/plot.h"
 
-/* The most points of all curves together, so that a file stays below 100 kB. */
+/* The curves share this many points, so that a file stays below 100 kB. A curve may have ten in any case. */
 #define POINTS_MAX 2000u
 
 static char *combination_title(const Experiment *experiment, size_t combination) {
@@ -49,8 +49,8 @@ static void trace_free(gpointer data) {
         g_free(trace);
 }
 
-/* The value of a column in a round. The last value is taken from the bill, which includes shutdown, so that
- * a curve ends with the number in the tables. */
+/* The value of a column in a round. The last value of cost_training is taken from the bill, which includes
+ * shutdown, so that a curve ends with the number in the tables. */
 static double figure(const Outcome *outcome, const char *name, const double *column, size_t round) {
         double bill = NAN;
 
@@ -246,7 +246,7 @@ static int compare_costs(const void *a, const void *b) {
         return (p->x > q->x) - (p->x < q->x);
 }
 
-/* Adds the Pareto front: groups that no other group beats in both cost and return. */
+/* Adds the Pareto front: groups for which no cheaper group has as high a return. */
 static void add_front(PlotPanel *panel) {
         g_autoptr(GArray) sorted = g_array_new(FALSE, FALSE, sizeof(PlotPoint));
         double best = -INFINITY;
@@ -295,8 +295,8 @@ static void draw_pareto(const Experiment *experiment, const GPtrArray *cells, GP
         keep_plot(files, plot, "pareto.svg");
 }
 
-/* The x axis is steps, money or time, never rounds, since a scheduler that uses many actors has large
- * rounds. */
+/* For returns and costs the x axis is steps, money or time, not rounds, since a scheduler that uses many
+ * actors has large rounds. */
 GPtrArray *plots_draw(const Experiment *experiment, const GPtrArray *cells) {
         GPtrArray *files = g_ptr_array_new_with_free_func(plot_file_free);
         bool evaluated = any_evaluation(cells);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Opens an experiment with its cells, and reads and writes the results in its directory. */
+/* Opens an experiment with its cells, and reads the results in its directory. */
 #include <string.h>
 
 #include "actorctl/experiment/sweep.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Runs the missing cells as jobs of one daemon, as many at once as the CPUs allow. A job's result is on disk
- * before the next job takes its place, so an interruption loses at most the running jobs. A D-Bus signal of
- * the daemon only wakes this program, which then asks for the state of the job. It also asks once a second
- * without a signal, so a lost signal costs a second. */
+/* Runs the missing cells as jobs of one daemon, as many at once as the CPUs or --jobs= allow. A job's result
+ * is on disk before the next job takes its place, so an interruption loses at most the running jobs. A D-Bus
+ * signal of the daemon only wakes this program, which then asks for the state of the job. It also asks once
+ * a second without a signal, so a lost signal costs a second. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void run_free(gpointer data) {
         g_free(run);
 }
 
-/* an estimate needs no fractions of a second */
+/* neither the time that has passed nor an estimate needs fractions of a second */
 static char *format_seconds(uint64_t usec, char ret[32]) {
         uint64_t s = usec / 1000000;
 
@@ -241,7 +241,7 @@ static int harvest(Runner *r, bool ask) {
         return 0;
 }
 
-/* The numbers of actors of the cell that this cell repeats, round by round. */
+/* A finished cell's numbers of actors, round by round, for another cell that repeats its decisions. */
 static GArray *decisions_of(const Cell *cell) {
         GArray *counts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
         const double *actors = series_column(&cell->outcome->series, "actors");
@@ -299,7 +299,8 @@ static bool has_begun(const Cell *cell) {
         return cell->state != CELL_MISSING && cell->state != CELL_WAITING;
 }
 
-/* The first cell that can start now; NULL: there is none. */
+/* The first cell that can start now; NULL: there is none. Fails cells whose decisions to repeat will never
+ * come. */
 static Cell *next_cell(Runner *r) {
         while (r->next < r->cells->len && has_begun(r->cells->pdata[r->next]))
                 r->next++;
@@ -331,7 +332,8 @@ static bool has_room(const Runner *r, const Cell *cell) {
         return cell_fits(cell, n_busy, g_get_num_processors());
 }
 
-/* Cells start in their order, so that small ones never overtake a cell that needs many CPUs. */
+/* Of the cells that can start, the first is next, so that small ones never overtake a cell that needs many
+ * CPUs. */
 static void start_cells(Runner *r) {
         Cell *cell;
 

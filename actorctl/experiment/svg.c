@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "actorctl/experiment/svg.h"
 
-/* Colours of Okabe and Ito, which colour-blind readers can tell apart. The text is a grey that can be read
- * on white and on black. */
+/* Colours after those of Okabe and Ito, which colour-blind readers can tell apart. The text is a grey that
+ * can be read on white and on black. */
 static const char *const colours[] = { "#0080c8", "#e08a00", "#009e73", "#d55e9a", "#d55e00", "#56b4e9",
         "#9a8700" };
 static const char *const dashes[] = { "", " stroke-dasharray=\"7 3\"", " stroke-dasharray=\"2 3\"" };

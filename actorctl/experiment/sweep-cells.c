@@ -165,8 +165,8 @@ static uint64_t group_cost(const Group *group) {
         return sum;
 }
 
-/* The trial's value by the metric; higher is better. A missed target or a failed cell gives the worst
- * value. */
+/* The trial's value by the metric; higher is better. It is the median over the seeds. A missed target or a
+ * failed cell counts as the worst value. */
 static double group_value(const Experiment *experiment, const Group *group) {
         g_autofree double *values = g_new(double, group->n);
         Metric metric = experiment->sweep->metric;
@@ -355,8 +355,8 @@ static void trial_add(const Experiment *experiment, Trial *trial, const Group *g
                 trial->state = TRIAL_DONE;
 }
 
-/* The class by which trials are sorted first. 0: the trial has a value or still runs; 1: it failed; 2: it
- * did not start. */
+/* The class by which trials are sorted first. 1: the trial failed; 2: it did not start; 0: all other
+ * trials. */
 static int class_of(const Trial *trial) {
         if (trial->state == TRIAL_FAILED)
                 return 1;

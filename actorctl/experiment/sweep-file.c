@@ -203,8 +203,8 @@ static ExitStatus check_keys(const Reader *reader) {
         return STATUS_OK;
 }
 
-/* Checks that no key is both drawn and set, and that StopSteps= is not set, since it follows from the
- * rung. */
+/* Checks that no key is both drawn and set. With Method=halving, StopSteps= may be neither, since it follows
+ * from the rung. */
 static ExitStatus check_sets(const Reader *reader) {
         const Experiment *e = reader->experiment;
 
@@ -229,7 +229,8 @@ static ExitStatus check_sets(const Reader *reader) {
         return STATUS_OK;
 }
 
-/* The number of rungs from MinSteps= up to MaxSteps=. Each rung is Eta= times as long as the one before. */
+/* The number of rungs from MinSteps= up to MaxSteps=, at least two, if each rung is Eta= times as long as
+ * the one before. */
 static size_t default_rungs(const Sweep *sweep) {
         size_t n = 1;
 

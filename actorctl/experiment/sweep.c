@@ -61,7 +61,8 @@ int sweep_method_from_string(const char *word) {
         return -EINVAL;
 }
 
-/* Returns the words after the first one. Blanks separate them, or semicolons if a word contains blanks. */
+/* Returns the words of the text after the kind. Blanks separate them, or semicolons if a word contains
+ * blanks. */
 static GStrv split_values(const char *text) {
         bool listed = strchr(text, ';');
         g_auto(GStrv) parts = g_strsplit_set(text, listed ? ";" : " \t", -1);

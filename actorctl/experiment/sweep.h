@@ -89,7 +89,7 @@ size_t sweep_admit(uint64_t left, const uint64_t *estimates, size_t n, uint64_t 
 size_t sweep_wave(size_t n_decided);
 
 /* Makes the cells of the first rung; none of them may start yet. Also checks the settings of all trials, the
- * ends of all ranges, and the last rung. STATUS_OK; or another status, with a message. */
+ * ends or choices of all ranges, and the last rung. STATUS_OK; or another status, with a message. */
 ExitStatus sweep_cells(const Experiment *experiment, GPtrArray **ret);
 /* Makes all decisions that follow from the finished cells: lets trials start, reads from the directory which
  * of their cells are finished already, and adds the cells of the next rung. 0; or a negative errno, with a
@@ -124,13 +124,13 @@ int sweep_write(const Experiment *experiment, const GPtrArray *cells, const char
 char *sweep_picture(const Experiment *experiment, const GPtrArray *cells, size_t *ret_n);
 /* Prints the table of the trials to standard output. */
 void sweep_print(const Experiment *experiment, const GPtrArray *cells, const Options *options);
-/* Sentences; g_free(). The first says how the sweep searches. The second says how much was spent, and which
- * trials did not start for lack of budget. */
+/* Sentences; g_free(). The first says how the sweep searches. The second says how much was spent, and how
+ * many trials did not start for lack of budget. */
 char *sweep_describe(const Experiment *experiment);
 char *sweep_spending(const Experiment *experiment, const GPtrArray *cells, const GArray *trials);
 /* The --set options that make a job of a trial, g_free(). */
 char *trial_sets(const Experiment *experiment, const Trial *trial);
-/* Whether any of the sorted trials has a value. */
+/* Whether the first of the sorted trials has a value. */
 bool trials_have_best(const GArray *trials);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Sweep, sweep_free)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A C header for machines without an operating system: the numbers of the policy as constants, and one
- * function that computes the policy's output for an observation. From <math.h> it needs tanhf(), fmaxf(),
- * fminf() and INFINITY. It allocates no memory, and needs two arrays on the stack, each as long as the
- * widest layer. */
+ * function that computes the policy's output for an observation. From <math.h> it needs at most tanhf(),
+ * expf(), log1pf(), fmaxf(), fminf() and INFINITY. It allocates no memory, and needs two arrays on the
+ * stack, each as long as the observation or the widest layer. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +22,8 @@ static void append(GByteArray *file, const char *format, ...) {
         g_byte_array_append(file, (const uint8_t *) text, (guint) strlen(text));
 }
 
-/* Appends a number with nine digits, which restore a float, and with a point, which a float constant in C
- * needs. */
+/* Appends a number with nine digits, which restore a float, and with a point or an exponent, which a float
+ * constant in C needs. */
 static void append_number(GByteArray *file, float value) {
         char digits[G_ASCII_DTOSTR_BUF_SIZE];
 

@@ -21,7 +21,7 @@ static bool are_finite(const float *values, size_t n) {
         return i == n;
 }
 
-/* -EDOM: a number is not finite. C has no constant for it, and a policy with such a number is useless. */
+/* -EDOM: a number is not finite, and a policy with such a number is useless. */
 static int fill(Model *model, const double *numbers) {
         size_t n = model->network.n_observation;
 

@@ -34,6 +34,6 @@ const char *model_output_name(const Model *model);
 /* The formats. Each function returns the complete file. */
 GByteArray *model_to_onnx(const Model *model);
 GByteArray *model_to_header(const Model *model);
-/* Makes a file of the policy's named tensors and the checkpoint's metadata. NULL, with errno: there is no
- * memory. */
+/* Makes a file of the policy's named tensors and the checkpoint's metadata. NULL, with errno: it failed, for
+ * example for lack of memory. */
 GByteArray *model_to_safetensors(const Model *model, const Checkpoint *checkpoint);

@@ -140,7 +140,7 @@ static void take_row(const TrialRow *row, void *userdata) {
                 episode_end(r);
 }
 
-/* Appends a number as Python's json module does, which writes Infinity and NaN. */
+/* Appends a number that is not NaN as Python's json module does, which writes Infinity. */
 static void append_number(GString *text, double x) {
         char digits[G_ASCII_DTOSTR_BUF_SIZE];
 
