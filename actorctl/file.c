@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* open() of a FIFO waits until another program opens it for writing, and Ctrl-C may be blocked at that time
- * (follow_prepare()). Reading a device may never end. So this file opens only regular files, and pipes that
- * already have a writer. */
+ * (follow_prepare()). Reading a device may never end. So this file opens only regular files, and pipes
+ * without a name, which have a writer or end at once. */
 #include "actorctl/file.h"
 
 #include <errno.h>

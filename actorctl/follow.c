@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Follows a job until it ends. A small event loop listens to the daemon's signals, to the user, and to a
- * clock for the display. A signal of the daemon only wakes the loop: the job's properties are read again, at
- * least once a second, so a lost signal delays the display by a second at most. */
+ * clock for the display. A signal of the daemon brings the properties that have changed. All properties are
+ * also read once a second, so a lost signal delays the display by a second at most. */
 #include "actorctl/follow.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ typedef struct Follower {
         uint64_t asked_usec;
         const char *note_file; /* the job file, for the run's note; NULL: there is no note */
         unsigned n_interrupts;
-        const JobSettings *settings; /* of a run, whose daemon has no journal; NULL: it is not a run */
+        const JobSettings *settings; /* for CostAlert=: a private daemon has no journal; NULL: no alerts */
         uint32_t n_alerts;           /* how many amounts of CostAlert= were announced */
         FollowLimits limits;
         bool limits_said, waiting_said, ended;
@@ -99,8 +99,8 @@ static void say_limits(Follower *f) {
                 say_all_limits(f->status->limits);
 }
 
-/* Whether the job waits until its records can be written. A queued job does not: it waits for a quota or, if
- * frozen, for the user. */
+/* Whether the job waits until its records can be written. A queued job waits for a quota instead, and a
+ * frozen job for the user. */
 static bool records_wait(const JobStatus *status) {
         return status->waiting[0] && status->frozen_usec == 0 && g_strcmp0(status->state, "queued") != 0;
 }

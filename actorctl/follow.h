@@ -23,8 +23,9 @@ void follow_prepare(void);
 
 /* Returns when the job has ended. STATUS_OK: *status has the job's final properties and its result; if the
  * user left by the key q, the job goes on, and these are its present properties. STATUS_INTERRUPTED: the
- * user left before the end. STATUS_FAILED, with a message: the daemon is gone. display and metrics may be
- * NULL. With a display, keys of the terminal are read. */
+ * user left before the end; STATUS_ENDING: the same, and a private daemon could not write the records yet.
+ * STATUS_FAILED, with a message: the daemon is gone, or an error. display and metrics may be NULL. With a
+ * live display, keys of the terminal are read. */
 ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt interrupt,
                 FollowLimits limits, Display *display, Metrics *metrics, JobStatus *status);
 

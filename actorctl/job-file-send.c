@@ -50,7 +50,7 @@ static int append_files(
         return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
-/* Appends the data by hand: sd_bus_message_append() accepts no array of bytes inside a variant. */
+/* Appends the data by hand: sd_bus_message_append() would need each byte as an argument. */
 static int append_scheduler_data(const GArray *array, sd_bus_message *m) {
         int r;
 

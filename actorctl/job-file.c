@@ -60,8 +60,8 @@ static void add_overrides(JobFile *job_file, const GPtrArray *sets) {
         }
 }
 
-/* A message with the full path that was tried: a relative path may fail because the job file was moved, or
- * comes from a checkpoint. */
+/* A message, with the full path that was tried unless the path comes from the command line: a relative path
+ * may fail because the job file was moved, or comes from a checkpoint. */
 static char *missing(const JobFile *job_file, const char *what, const char *path, const char *key,
                 const char *example) {
         const char *reason = g_strerror(errno);

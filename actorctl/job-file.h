@@ -32,7 +32,7 @@ typedef struct JobFile {
         GArray *scheduler_data; /* NULL: there is none */
         char *sheet;            /* the text of PriceSheet=./FILE; NULL: the daemon has the sheet */
         bool with_stderr;       /* the job's standard error goes to this program's standard error */
-        bool no_file;           /* the text was generated, so messages name no line */
+        bool no_file;           /* the text was generated, so messages about Environment= name no line */
 } JobFile;
 #define JOB_FILE_NONE \
         ((JobFile){ .environment_fd = -EBADF, .checkpoint_fd = -EBADF, .directories = DIRECTORIES_NONE })
@@ -51,7 +51,7 @@ void job_file_done(JobFile *job_file);
 /* The newest override of a key ("Job.Environment"); NULL: there is none. */
 const char *job_file_override(const JobFile *job_file, const char *key);
 
-/* Reports a problem that shows only when files are opened, at the line of a key. */
+/* Reports a problem that the parser does not find, at the line of a key, or at the override that set it. */
 void job_file_complain(const JobFile *job_file, const char *section, const char *key, const char *value,
                 const char *reason);
 /* The path in a key such as "Job.Environment", g_free(). It is relative to the file of the key (a job's or

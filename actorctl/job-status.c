@@ -245,8 +245,8 @@ bool job_environment_failed(const JobStatus *status) {
 
 #define JSON_NAME_MAX 64u
 
-/* Writes the property's name into `ret` as run --json has it: in snake_case, with times in seconds. Returns
- * `ret`. */
+/* Writes the property's name into `ret` as run --json has it: in snake_case, with "_s" for nanoseconds,
+ * which become seconds. Returns `ret`, or a constant. */
 static const char *json_name(const char *property, char ret[JSON_NAME_MAX]) {
         static const char *const others[][2] = { { "id", "job" }, { "user_id", "uid" },
                 { "round", "rounds" }, { "evaluation_deviation", "evaluation_sd" } };

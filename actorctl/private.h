@@ -9,8 +9,9 @@
 #include "actorctl/actorctl.h"
 
 /* Makes a new directory; *ret_lock keeps other programs from removing it. keep: the directory gets a number
- * among the user's runs; the newest runs are kept. Otherwise, or if the home directory cannot be written, it
- * is made in /tmp, and *ret_temporary is true. */
+ * among the user's runs; the newest runs are kept. Otherwise it is made in /tmp without a lock, and
+ * *ret_temporary is true. If the home directory cannot be written, it is made there, too, but stays. 0; or a
+ * negative errno, with a message. */
 int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temporary);
 void run_directory_remove(const char *path);
 /* Removes old runs. Keeps the newest run, the newest 20 others with a policy, and 20 without. */
@@ -34,19 +35,21 @@ int run_directory_lock(const char *directory);
 /* Keeps other programs from removing the run, but lets them read it. Returns a descriptor; -EWOULDBLOCK: the
  * run is in progress; or another negative errno. */
 int run_directory_lock_shared(const char *directory);
-/* The run's name for `actorctl recover`: its number among the user's runs, otherwise its path. g_free() */
+/* The run's name for `actorctl recover`: "r7" among the user's runs, otherwise its path. g_free() */
 char *run_directory_word(const char *path);
 
 /* The directory of actord's other programs and modules, and the path of one program. g_free() */
 char *private_directory(void);
 char *private_program_path(const char *program);
 
-/* Starts a program of actord with fd as its descriptor 3 and stderr_fd as its standard error. The program
- * inherits nothing else, and does not get the terminal's Ctrl-C. */
+/* Starts a program of actord with fd as its descriptor 3, and stderr_fd as its standard error and its
+ * standard output. The program inherits no other descriptor, and does not get the terminal's Ctrl-C. 0; or a
+ * negative errno, with a message. */
 int private_spawn(const char *program, const char *const argv[], int fd, int stderr_fd, pid_t *ret_pid);
 
-/* Starts the actord beside this program, with stderr_fd as its standard error. Returns this program's end of
- * the socket. inspect: the daemon shows the directory's ledger and begins no job. */
+/* Starts the actord beside this program, or the installed one, with stderr_fd as its standard error. Returns
+ * this program's end of the socket; or a negative errno, with a message. inspect: the daemon shows the
+ * directory's ledger and begins no job. */
 int private_daemon_start(const char *state_directory, bool inspect, int stderr_fd, pid_t *ret_pid);
 /* For a daemon that has closed its socket by itself: says how it ended, as a predicate, with advice if a
  * limit may be the reason; g_free(). private_daemon_wait() must still be called. */

@@ -105,7 +105,8 @@ static int complain_error(const Ping *ping, bool system, const char *host) {
         return ping->error;
 }
 
-/* Waits for an answer. 0: the answer has come; -ESHUTDOWN: the unit failed, and *ret_failure says how. */
+/* Waits for an answer. 0: the answer has come; -ESHUTDOWN: the unit failed, and *ret_failure says how;
+ * another negative errno: the connection is lost. */
 static int wait_for_pong(sd_bus *bus, const Ping *ping, char **ret_failure) {
         int r;
 

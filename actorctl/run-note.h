@@ -6,7 +6,7 @@
 #include "actorctl/job-status.h"
 
 typedef struct RunNote {
-        char *job_file;   /* as the user named it; "": not known */
+        char *job_file;   /* its absolute path; "": not known */
         JobStatus status; /* of the run's job; only the members that the list shows */
 } RunNote;
 
@@ -17,8 +17,8 @@ typedef struct RunNote {
 void run_note_write(const char *directory, const char *job_file, const JobStatus *status);
 /* Reads a run's note into an empty one. Returns whether there is a readable note. */
 bool run_note_read(const char *directory, RunNote *ret);
-/* Fills *status from the ledger, by a private daemon. Returns whether the ledger can be read; prints no
- * message. */
+/* Fills *status from the ledger, by a private daemon. Returns whether the ledger can be read. The only
+ * messages are those of connection_open_run(). */
 bool run_ledger_read(const char *directory, JobStatus *status);
 /* Finds in the ledger how the run ended, and writes a new note. This is for a run whose actorctl was killed:
  * its note was not renewed. */

@@ -320,8 +320,8 @@ ExitStatus trial_judge(const char *environment, const TrialVerdict *verdict) {
         if (verdict->problem == TRIAL_PROBLEM_NONE)
                 return STATUS_OK;
         if (verdict->problem == TRIAL_PROBLEM_FAULT && verdict->fault == FAULT_TIMEOUT)
-                /* A trial has its own limit, which is shorter than TimeoutSec=, since a user waits for the
-                 * answer. */
+                /* Except in Python, a trial has a limit of its own if TimeoutSec= is longer, since a user
+                 * waits for the answer. */
                 complain("%s did not answer within %d s", environment, verdict->detail);
         else if (verdict->problem == TRIAL_PROBLEM_FAULT)
                 complain("%s %s", environment, fault_describe(verdict->fault, verdict->detail, words));

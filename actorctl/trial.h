@@ -30,20 +30,20 @@ ExitStatus trial_call(const TrialRequest *request, const JobFile *job_file, cons
  * request. */
 int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *userdata);
 
-/* Prints the meaning of a verdict. STATUS_OK: nothing was wrong. */
+/* Prints what was wrong, by a verdict. STATUS_OK: nothing was, so nothing is printed. */
 ExitStatus trial_judge(const char *environment, const TrialVerdict *verdict);
 
 /* Asks the environment of job_file for its spec. STATUS_OK; or another status, with a message. */
 ExitStatus trial_spec(const JobFile *job_file, TrialSpec *ret);
 
-/* Makes a job_file of two lines for an environment (a name or a file), with its options from --set
- * KEY=VALUE. Returns as job_file_load(). */
+/* Makes a job file for an environment (a name or a file), with its options from --set KEY=VALUE and settings
+ * from --set SECTION.KEY=VALUE. Returns as job_file_load(). */
 ExitStatus trial_submission(const Options *options, const char *environment, JobFile *ret);
 
 /* How many numbers the environment's whole state has. */
 uint32_t trial_state_numbers(const TrialSpec *spec);
 
-/* The verbs that may follow `actorctl env`; env_list() takes no environment. */
+/* The words after `actorctl env` that have files of their own. */
 ExitStatus env_check(const Options *options, const char *environment);
 ExitStatus env_bench(const Options *options, const char *environment);
 ExitStatus env_rollout(const Options *options, const char *environment);

@@ -17,5 +17,6 @@ typedef struct UsagePart {
 /* UsageParts, in the order of their names; g_array_unref(). Empty: the job has no cgroup that can be read.
  * control_group: the job's property; "": there is none. */
 GArray *usage_parts(const char *control_group);
-/* The sums over the job's processes, including those that have ended. false: there is no such cgroup. */
+/* The sums over the job's processes; the CPU time includes those that have ended. false: there is no such
+ * cgroup. */
 gboolean usage_of(const char *control_group, uint64_t *ret_cpu_usec, uint64_t *ret_memory_bytes);

@@ -254,7 +254,8 @@ static bool check_arguments(Script *script) {
         return true;
 }
 
-/* Arguments that only say where results go have no meaning here, and are left out. */
+/* Arguments that only say how the script runs and where its results go have no meaning here, and are left
+ * out. */
 static bool concerns_training(const char *name) {
         static const char *const others[] = { "exp_name", "torch_deterministic", "cuda", "track",
                 "wandb_project_name", "wandb_entity", "capture_video", "save_model", "upload_model",

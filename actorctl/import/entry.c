@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The file may be hostile, so its nesting, its aliases and its size have limits. */
+/* The file may be hostile, so its nesting, its anchors, its texts and its entries have limits. */
 #include "actorctl/import/entry.h"
 
 #include <string.h>
@@ -158,7 +158,7 @@ static bool take_mapping(Reader *reader, const yaml_node_t *node) {
         return true;
 }
 
-/* The entry that the user named. */
+/* The entry that the user named, or the only one. NULL: refuse() has the reason. */
 static const yaml_node_t *find_entry(Reader *reader, const char **ret_name) {
         g_autoptr(GString) names = g_string_new(NULL);
         yaml_node_t *root = yaml_document_get_root_node(&reader->document), *found = NULL;

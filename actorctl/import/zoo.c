@@ -38,7 +38,8 @@ static const struct {
         { "sac", SAC },
 };
 
-/* The values of Stable-Baselines3 2.x for keys that an entry lacks: the default arguments of its classes. */
+/* The values for keys that an entry lacks: the default arguments of the classes of Stable-Baselines3 2.x,
+ * and RL Zoo's own for n_envs, normalize and noise_type. */
 static const struct {
         Family families;
         const char *key, *value;
@@ -103,7 +104,7 @@ static const struct {
         { TD3, "target_noise_clip", "Learner", "NoiseClip" },
 };
 
-/* Keys whose values must be at least 1 if an entry has them, since other numbers are divided by them. */
+/* Counts: if an entry has them, they must be at least 1. */
 static const char *const counts[] = { "n_timesteps", "n_envs", "n_steps", "batch_size", "n_epochs" };
 
 static const DraftSource source = {
@@ -219,7 +220,8 @@ static char *as_layers(const char *list) {
         return out->len > 0 ? g_strdup(out->str) : NULL;
 }
 
-/* Reads net_arch=[64, 64], or equal lists for the policy and the values. */
+/* Reads net_arch=[64, 64], equal lists for the policy and the values, or a size's name. NULL: it is none of
+ * these. */
 static char *layers_of(const char *text) {
         g_autofree char *both = first_group(text, "net_arch['\"]?\\s*[=:]\\s*\\[([0-9, ]*)\\]");
         g_autofree char *pi = first_group(text, "pi['\"]?\\s*[=:]\\s*\\[([0-9, ]*)\\]");
@@ -348,7 +350,7 @@ static void put_optimiser(Zoo *zoo) {
         if (zoo->family & A2C)
                 put(zoo, "Learner", "NormalizeAdvantages", NULL, "no");
         if (zoo->family & A2C && g_ascii_strcasecmp(get(zoo, "use_rms_prop"), "false") != 0) {
-                /* RMSProp with alpha 0.99 and eps 1e-5 is Adam without a first moment. */
+                /* RMSProp with alpha 0.99 and eps 1e-5 is nearly Adam without a first moment. */
                 put(zoo, "Learner", "AdamBeta1", NULL, "0");
                 put(zoo, "Learner", "AdamBeta2", NULL, "0.99");
         }

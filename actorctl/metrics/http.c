@@ -69,7 +69,7 @@ int http_read(int fd, HttpStatus *ret_status, bool *ret_head_only) {
                         continue;
                 if (k <= 0)
                         return k < 0 ? -errno : -ECONNRESET;
-                /* The head is a string, so text after a NUL is ignored. */
+                /* The head is read as a string, so a NUL in it is refused. */
                 n += (size_t) k;
                 head[n] = '\0';
                 if (strlen(head) < n) {

@@ -37,7 +37,8 @@ static bool has_format(int fd, const struct stat *st, const MetricsFormat *forma
                (n > 0 && pread(fd, head, n, 0) == (ssize_t) n && memcmp(head, format->head, n) == 0);
 }
 
-/* Looks at the path's target before it is opened, since opening a device may already have an effect. */
+/* Looks at the file before it is opened, since opening a device may already have an effect. Refuses
+ * links. */
 static int open_existing_carefully(Sink *sink, struct stat *ret, const char **ret_reason) {
         struct stat before;
         bool file;

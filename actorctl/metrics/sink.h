@@ -28,6 +28,6 @@ bool sink_equal(const Sink *a, const Sink *b);
 /* The first bytes replace the file's old content. 0; or a negative errno; -ETIMEDOUT: the reader of a pipe
  * made too little room. */
 int sink_write(Sink *sink, const GByteArray *bytes);
-/* Removes the incomplete last round, so that the file ends with a whole one. */
+/* Removes the incomplete last round, so that the file ends with a whole one, and closes the file. */
 void sink_give_up(Sink *sink);
 void sink_clear(Sink *sink);

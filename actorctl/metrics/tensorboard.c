@@ -11,7 +11,7 @@ enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMAR
 enum { SUMMARY_VALUE = 1 };
 enum { VALUE_TAG = 1, VALUE_SIMPLE_VALUE = 2 };
 
-/* CRC-32C (Castagnoli), bit by bit, since a round has only a few hundred bytes. */
+/* CRC-32C (Castagnoli), bit by bit, since a round has only about a thousand bytes. */
 static uint32_t crc32c(const uint8_t *data, size_t n) {
         uint32_t crc = UINT32_MAX;
 

@@ -16,14 +16,16 @@ static inline size_t canvas_bytes(const Canvas *canvas) {
         return (size_t) 3 * canvas->width * canvas->height;
 }
 
-/* A canvas with the view's proportions and always about the same number of pixels. */
+/* A canvas with the view's proportions and about the same number of pixels for all views, unless the
+ * proportions are extreme. */
 Canvas *canvas_new(const ActordView *view);
 /* A canvas for a frame. A small frame is enlarged by a whole factor, so that people can see it, but not
  * beyond the size that canvas_new() gives. */
 Canvas *canvas_new_of(const ActordFrame *frame);
 Canvas *canvas_free(Canvas *canvas);
 
-/* Paints a frame of any size into the upper left corner, and cuts it if it is larger. */
+/* Paints a frame of any size, enlarged as for canvas_new_of(), into the upper left corner, and cuts it if it
+ * is larger. The rest becomes black. */
 void canvas_copy(Canvas *canvas, const ActordFrame *frame, const uint8_t *pixels);
 
 /* Paints the whole picture again. The view is centred, and as large as fits. Edges are smooth: a pixel's

@@ -4,6 +4,6 @@
 
 #include "actorctl/checkpoint-open.h"
 
-/* Records the first episodes that `eval` would play with this checkpoint. recording_wanted() must be
- * true. */
+/* Records the first episodes that `eval` would play with this checkpoint, or those from the states of
+ * --state= or --grid=. recording_wanted() must be true. STATUS_OK; or another status, with a message. */
 ExitStatus play_record(const Options *options, const NamedCheckpoint *from);

@@ -17,6 +17,6 @@ static inline bool starts_wanted(const Options *options) {
  * states; NULL: the options name none. STATUS_OK; or STATUS_USAGE, with a message. */
 ExitStatus starts_read(const Options *options, GArray **ret, uint64_t *ret_n);
 
-/* Plays an episode from each state, in an actor and without a job, and prints its result. starts_wanted()
- * must be true. */
+/* Plays an episode from each state, in an actor and without a job, and prints the result; of several
+ * episodes, the mean. starts_wanted() must be true. */
 ExitStatus starts_play(const Options *options, const NamedCheckpoint *from);

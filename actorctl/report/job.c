@@ -207,7 +207,7 @@ static void add_course(Page *page, const JobRounds *rounds, const char *currency
         page_table(page, cells, G_N_ELEMENTS(heads), NULL);
 }
 
-/* Whether there is a mean of the last 100 episodes; a short job has none. */
+/* Whether at least two rounds have a mean of the last 100 episodes; a short job has none. */
 static bool has_mean(const JobRounds *rounds) {
         size_t n = 0;
 

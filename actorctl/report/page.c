@@ -30,7 +30,7 @@ static const char style[] =
                 "pre{overflow-x:auto;font-size:.85rem}\n"
                 "@media print{details{display:none}h2{break-after:avoid}tr{break-inside:avoid}}\n";
 
-/* Removes characters that control a terminal, or turn or hide text, from foreign strings. Line breaks
+/* Replaces characters that control a terminal, or turn or hide text, in foreign strings. Line breaks
  * stay. */
 static char *sanitise_lines(const char *text) {
         GString *safe = g_string_new(NULL);

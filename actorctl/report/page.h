@@ -17,14 +17,15 @@ void page_heading(Page *page, unsigned level, const char *text);
 void page_paragraph(Page *page, const char *text);
 /* Adds an item to a list. The first item begins the list, and anything else ends it. */
 void page_item(Page *page, const char *text);
-/* Cells, `columns` in each row; the first row is the heading. Numbers are right-aligned from column 1 on.
- * HTML shows share[row] (0 to 1; NULL: none) as a bar in the last cell. */
+/* Cells, `columns` in each row; the first row is the heading. Columns from 1 on are right-aligned, except in
+ * HTML if there are two columns and no shares. HTML shows share[row] (0 to 1; NULL: none) as a bar in the
+ * last cell. */
 void page_table(Page *page, const GPtrArray *cells, guint columns, const double *share);
-/* The plot is left out of Markdown, which cannot contain pictures. */
+/* The plot is left out of Markdown, which cannot contain pictures, and if it has no data. */
 void page_plot(Page *page, const Plot *plot);
 /* Adds a picture that is drawn already; Markdown leaves it out, too. */
 void page_svg(Page *page, const char *svg);
-/* A long text that is hidden until a reader opens it. */
+/* A long text, which HTML hides until a reader opens it. */
 void page_fold(Page *page, const char *summary, const char *text);
 /* The whole page, g_free(). */
 char *page_finish(Page *page);

@@ -26,5 +26,5 @@ void report_job(Page *page, const ReportJob *job);
 /* Adds the curves of several jobs in one picture, and a table with a line for each job. */
 void report_together(Page *page, const GPtrArray *jobs);
 
-/* Adds an experiment: its tables and plots, and the trials if it is a sweep. */
+/* Adds an experiment: its tables and plots; if it is a sweep, its trials and their picture. */
 void report_experiment(Page *page, const Experiment *experiment, const GPtrArray *cells);

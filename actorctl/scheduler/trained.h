@@ -12,7 +12,7 @@ enum { TRAINED_NAME_MAX = 100 };
 
 typedef struct Trained {
         char *name, *path;
-        bool own;      /* the scheduler is the user's own */
+        bool own;      /* the scheduler is the user's own, or was named by its path */
         bool replaced; /* in a list: the user's own scheduler of this name hides it */
         MinionsModel model;
         void *data; /* the content of the file */

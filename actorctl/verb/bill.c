@@ -95,7 +95,7 @@ static int fetch(const Options *options, Connection *connection, const char *pat
         return bill_beside_fetch(connection, path, &bills->job, bills->bill, options->fleet, &bills->beside);
 }
 
-/* The host of --host=USER@HOST. */
+/* The host of --host=USER@HOST; without the option, this host. */
 static const char *host_of(const Options *options) {
         const char *at;
 

@@ -37,7 +37,7 @@ static char *space_shape(const ActordSpace *space) {
         return g_string_free(text, FALSE);
 }
 
-/* How many choices each number of an action has, if they are not all alike. */
+/* How many choices each number of an action has. */
 static char *choices_text(const ActordEnvSpec *spec, const char *between) {
         GString *text = g_string_new(NULL);
 
