@@ -49,7 +49,7 @@ double job_metric(const JobStatus *status, const property_ad *means, size_t i);
 /* An object with a number for each metric's name. */
 JsonNode *job_metrics_to_json(const JobStatus *status, const property_ad *means);
 bool job_has_ended(const JobStatus *status);
-/* Every property under its own name. */
+/* Every property, under its name in snake_case (a few have another name). */
 JsonNode *job_status_to_json(const JobStatus *status);
 /* Whether the job failed before its first step because its environment does not load: then the job file is
  * wrong. */
@@ -85,7 +85,7 @@ typedef struct JobBill {
 int job_bill_fetch(Connection *connection, const char *path, const char *prices, JobBill **ret);
 JobBill *job_bill_free(JobBill *bill);
 JsonNode *job_bill_to_json(const JobBill *bill);
-/* Prints the lines as a table, then the two totals. */
+/* Prints the lines as a table, then the two totals, and those of the training of the job's scheduler. */
 void job_bill_print(const JobBill *bill, const Options *options);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(JobBill, job_bill_free)
 
@@ -104,14 +104,14 @@ void job_unmetered_print(const JobStatus *status);
 /* Prints why a job failed, if it did. */
 void job_result_complain(const JobStatus *status);
 
-/* The states of nodes: "2 up, 1 pending (Priority), 0 lost"; NULL: the job has no node and waits for none.
- * g_free(). */
+/* The states of nodes: "2 up, 1 pending (Priority), 0 lost"; NULL: the job never had a node, and waits for
+ * none. g_free(). */
 char *job_nodes_words(const JobStatus *job);
 /* How long the nodes were allocated and idle, how long the job waited for them, how many bytes passed
- * between the hosts, and the cost of all this so far; NULL: there was no cost. g_free(). */
+ * between the hosts, and the cost of all this so far; NULL: the job never had a node. g_free(). */
 char *job_nodes_use(const JobStatus *job);
 
-/* Both functions write a text such as "2min 5.3s" or "12,345" into ret, and return ret. */
+/* Both functions write a text such as "2min 5s" or "12,345" into ret, and return ret. */
 char *format_duration(uint64_t nsec, char ret[32]);
 char *format_count(uint64_t n, char ret[32]);
 /* The scheduler in words: "auto, 3.52 actors a round, from 1 to 8"; g_free(). */
@@ -119,5 +119,5 @@ char *format_scheduler(const JobStatus *status, double actors_mean);
 /* "476.60 (mean of 100 episodes; deviation 32.10)". */
 #define EVALUATION_TEXT_MAX 400 /* a double may have 309 digits before its decimal point */
 char *format_evaluation(const JobStatus *status, char ret[EVALUATION_TEXT_MAX]);
-/* "0.000123 USD": with as many digits as are significant. */
+/* "0.000123 USD": the smaller the amount, the more decimals, from 2 to 9. NaN is written as 0. */
 char *format_money(double amount, const char *currency, char ret[48]);

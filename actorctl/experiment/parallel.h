@@ -19,7 +19,7 @@ typedef struct ParallelAxis {
 
 typedef struct ParallelLine {
         double *values;  /* one for each axis; NaN: the line ends before this axis */
-        size_t series;   /* the entry of the legend, which decides the colour */
+        size_t series;   /* the entry of the legend, for the colour; a line that ends early is grey */
         double strength; /* of the drawn line, from 0 (faint) to 1 */
         bool best;
 } ParallelLine;

@@ -22,7 +22,8 @@ typedef struct Trained {
 Trained *trained_free(Trained *trained);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Trained, trained_free)
 
-/* Whether this is a valid name: letters, digits, '.', '_' and '-', with no '.' at its beginning. */
+/* Whether this is a valid name: 1 to TRAINED_NAME_MAX letters, digits, '.', '_' and '-', with no '.' at its
+ * beginning. */
 bool trained_name_valid(const char *name);
 
 /* Opens a scheduler by name or by path. A path has a slash. For a name, the user's own scheduler comes
