@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads files that a user names, with limits on time and size. Writes files that appear whole or not at
- * all. */
+/* Reads files that a user names, with a limit on their size, and without waiting for a device or a named
+ * pipe. Writes files that appear whole or not at all. */
 #pragma once
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* actorctl, the client: a table of verbs, each with a file of its own. This file finds the verb. For a
+/* actorctl, the client: a table of verbs, which have files of their own. This file finds the verb. For a
  * misspelt verb it suggests a similar one. */
 #include <errno.h>
 #include <fcntl.h>

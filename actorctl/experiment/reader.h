@@ -13,8 +13,8 @@ typedef struct Reader {
 
 /* Prints a line, which may quote the file, and frees it. Returns STATUS_USAGE. */
 ExitStatus reader_refuse(char *line);
-/* Prints a message with file, line, section and key. key NULL: it concerns the whole section.
- * STATUS_USAGE. */
+/* Prints a message with file, line, section and key. key NULL: it concerns the whole section, and no line is
+ * named. STATUS_USAGE. */
 ExitStatus reader_wrong(const Reader *reader, const char *section, const char *key, const char *format, ...)
                 __attribute__((format(printf, 4, 5)));
 /* Parses the word of a key Metric=. STATUS_OK; or another status, with a message. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The style of all pictures: text, lines and colours that can be told apart on white and on black, without a
- * background. */
+/* The style of the pictures of experiments and reports: text, lines and colours that can be told apart on
+ * white and on black, without a background. */
 #pragma once
 
 #include <glib.h>

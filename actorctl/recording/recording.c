@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Turns states into the pictures of a recording. A recording runs at the speed of the task's own time. It
- * keeps every k-th step, so that a second has at most PER_SECOND_MAX pictures: viewers of GIFs cannot show
- * more. The last state of an episode is always shown. */
+/* Turns states into the pictures of a recording. A recording runs at the speed of the task's own time, but
+ * shows no picture longer than a second. It keeps every k-th step, so that a second has at most
+ * PER_SECOND_MAX pictures: viewers of GIFs cannot show more. The last state of an episode is always
+ * shown. */
 #include "actorctl/recording/recording.h"
 
 #include <assert.h>

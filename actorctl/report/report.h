@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A report about a job, for people: its progress, its curves, why the number of actors changed, its cost,
- * and its settings. */
+/* A report for people, about jobs or an experiment. A job has its progress, its curves, why the number of
+ * actors changed, its cost, and its settings. */
 #pragma once
 
 #include "actorctl/experiment/experiment.h"

@@ -107,8 +107,8 @@ static void add_stop(GPtrArray *sets, uint64_t n_steps) {
 }
 
 /* Makes the learner learn in every round: no round may only fill a replay buffer, or only wait until a
- * gradient step is due. Minibatches are drawn from the whole buffer, so the rows of two actors suffice for a
- * minibatch of any size. */
+ * gradient step is due. Minibatches are drawn from the whole buffer, so the rows of the first round suffice
+ * for a minibatch of any size. */
 static void add_learning(GPtrArray *sets, const JobSettings *settings, uint64_t rows) {
         char ratio[G_ASCII_DTOSTR_BUF_SIZE];
 
