@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checks a checkpoint before a daemon is started. It refuses a checkpoint that is missing or damaged,
- * belongs to another task, or has another size: these mistakes can be seen from the settings. Only the
- * learner knows all tensors of a job; later it refuses a checkpoint that lacks one. */
+/* Checks a checkpoint before a daemon is started. It refuses a checkpoint that is missing or damaged, and
+ * one whose task, size or number of steps does not fit the job's settings. Only the learner knows all
+ * tensors of a job; later it refuses a checkpoint that lacks one. */
 #include "actorctl/start.h"
 
 #include <inttypes.h>

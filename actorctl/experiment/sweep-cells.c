@@ -92,7 +92,8 @@ static ExitStatus check_currency(const Experiment *experiment, const Cell *cell)
 }
 
 /* A job's share of the sweep's budget becomes the job's Budget=. If the job's scheduler depends on Budget=,
- * a cell's result would depend on the cost of earlier cells. So such jobs are refused. */
+ * a cell's result would depend on the cost of earlier cells. So such jobs are refused, and jobs with another
+ * currency, a Budget= of their own, or no evaluation for an evaluation's metric. */
 static ExitStatus check_jobs(const Experiment *experiment, const GPtrArray *cells) {
         const Sweep *sweep = experiment->sweep;
         bool evaluation = sweep->metric <= METRIC_EVALUATION_AREA;

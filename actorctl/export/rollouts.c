@@ -37,7 +37,7 @@ typedef struct Rollouts {
         GByteArray *terminations, *truncations;
         uint64_t n_episodes, n_steps;
         double mean; /* of returns */
-        int error;   /* the first error; -EDOM: a number is not finite; -EFBIG: an episode is too long */
+        int error;   /* the first error; complain_rollouts() says what each one means */
 } Rollouts;
 
 static void rollouts_init(Rollouts *r, const DatasetModule *module, const char *path) {

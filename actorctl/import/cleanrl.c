@@ -129,7 +129,8 @@ static void put_ppo(Script *script) {
                 put_number(script, "Learner", "ValueClip", "clip_vloss", number(script, "clip_coef"));
 }
 
-/* Sets the number of gradient steps for each environment step, and the replay store. */
+/* Sets the length of rollouts, the number of gradient steps for each environment step, and the replay
+ * store. */
 static void put_replay(Script *script) {
         double every = get(script, "train_frequency") ? number(script, "train_frequency") : 1;
         double steps = number(script, "total_timesteps"), kept = number(script, "buffer_size");
