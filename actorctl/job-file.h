@@ -79,8 +79,8 @@ ExitStatus job_file_add_data(JobFile *job_file, const Options *options);
 /* Like job_file_add_data(), but adds only data from files, and nothing that a daemon must send. */
 ExitStatus job_file_add_file(JobFile *job_file);
 
-/* An environment of Gymnasium renders only if it is made with a render_mode. Adds render_mode=rgb_array to
- * its arguments, unless they have one. */
+/* An environment of Gymnasium or PettingZoo renders only if it is made with a render_mode. Adds
+ * render_mode=rgb_array to its arguments, unless they have one. */
 void job_file_want_pictures(JobFile *job_file);
 
 /* Calls SubmitJob. STATUS_OK; or another status, with a message. */

@@ -96,7 +96,8 @@ ExitStatus sweep_cells(const Experiment *experiment, GPtrArray **ret);
  * message. */
 int sweep_settle(const Experiment *experiment, GPtrArray *cells, const char *directory);
 
-/* TRIAL_OPEN: whether the trial goes on is not decided yet; TRIAL_DROPPED: other trials were better. */
+/* TRIAL_OPEN: whether the trial goes on is not decided yet; TRIAL_DROPPED: it did not go on, since other
+ * trials were better or it has no value. */
 typedef enum TrialState { TRIAL_OPEN, TRIAL_DONE, TRIAL_DROPPED, TRIAL_FAILED, TRIAL_UNPAID } TrialState;
 
 const char *trial_state_to_string(TrialState state);
