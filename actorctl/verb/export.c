@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* export: writes a file from the newest checkpoint of a job: a copy of the checkpoint, its policy in a
- * format of other programs, or episodes that the policy plays. */
+/* export: writes a file from a checkpoint file, or from the newest checkpoint of a job or run: a copy of the
+ * checkpoint, its policy alone, also in a format of other programs, or episodes that the policy plays. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static int copy(int from, int to) {
         off_t at = 0;
         ssize_t n;
 
-        /* pread(), since the descriptor's position is shared with the daemon */
+        /* pread() copies from the file's start, wherever the descriptor's position is */
         while ((n = pread(from, buffer, 1 << 16, at)) != 0) {
                 int r = n < 0 ? -errno : write_full(to, buffer, (size_t) n);
 
@@ -48,7 +48,7 @@ static int copy_to_file(int from, const char *path) {
 }
 
 /* The name of the file to write: "job-7.onnx", "run-7.h", "run-7-weights.safetensors"; for a checkpoint file
- * "checkpoint-79.onnx". */
+ * "checkpoint-79.onnx". With --rollouts it names a directory: "job-7-rollouts". */
 static char *file_name_of(const char *word, const char *ending) {
         g_autofree char *directory = NULL, *name = NULL;
 

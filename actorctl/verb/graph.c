@@ -99,7 +99,8 @@ static Table *edges_table(const Graph *graph) {
         return table;
 }
 
-/* How often data goes from one process to another in a round. */
+/* How often data goes from one process to another in a round. What is sent at each gradient step is not
+ * counted, since epochs may end early. */
 static uint64_t hand_overs(const Graph *graph) {
         uint64_t n = 0;
 
@@ -193,7 +194,7 @@ static ExitStatus print(const Options *options, const JobSettings *settings) {
         return STATUS_OK;
 }
 
-/* Takes the settings of a job, and replaces those that --set gives. */
+/* Takes the settings that were given for a job, and replaces those that --set gives. */
 static void take_settings(const GArray *rows, const Options *options, GKeyFile *ret) {
         for (guint i = 0; i < rows->len; i++) {
                 const JobSetting *row = &g_array_index(rows, JobSetting, i);

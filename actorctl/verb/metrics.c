@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* metrics: writes the rounds of a job into files. Or it prints the figures of all jobs as OpenMetrics text,
- * to standard output or as the answer to one HTTP request. */
+/* metrics: writes the rounds of a job into files. Or it prints the figures of one job or all jobs as
+ * OpenMetrics text, to standard output or as the answer to one HTTP request. */
 #include "actorctl/metrics/metrics.h"
 
 #include <stdio.h>

@@ -71,7 +71,7 @@ static void print_places(const Connection *connection, const Options *options, c
                 printf("records `actorctl status %s`; also rounds, decisions, bill\n", word);
         if (numbered && strcmp(status->result, "interrupted") == 0 && access(checkpoint, R_OK) == 0)
                 print_next(options, job_file, word);
-        /* Scripts read the path in this last line. */
+        /* Scripts read the path in this line. Only the line "decisions" may follow it. */
         if (access(checkpoint, R_OK) == 0)
                 printf("checkpoint %s\n", checkpoint);
         else if (!connection->temporary)
@@ -130,8 +130,8 @@ static void print_result(const Connection *connection, const Options *options, c
                 print_places(connection, options, job_file, status);
 }
 
-/* Prints the object of a job without a result, since --json promises one object for every run. connection
- * NULL: there is no directory either. */
+/* With --json, prints the object of a job without a result, since --json promises one object for every run.
+ * connection NULL: there is no directory either. Returns `status`. */
 static ExitStatus print_no_result(
                 const Options *options, const Connection *connection, ExitStatus status, const char *fault) {
         JsonObject *object = json_object_new();
@@ -153,7 +153,8 @@ static ExitStatus print_no_result(
         return status;
 }
 
-/* Whether there is nothing to keep, since the job did not reach an invocation. */
+/* Whether there is nothing to keep: the job failed before its first invocation, or its environment does not
+ * load, and there is no checkpoint. */
 static bool began_nothing(const Connection *connection, const JobStatus *status) {
         return strcmp(status->result, "failed") == 0 && status->n_env_steps == 0 &&
                (status->n_invocations == 0 || job_environment_failed(status)) &&

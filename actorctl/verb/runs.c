@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* runs: lists the runs of `actorctl run` on this host. Each run writes a note into its directory, and holds
- * a lock on the directory while it is in progress. An older actorctl wrote no note: for its runs, a private
- * daemon reads the ledger. */
+ * a lock on the directory while it is in progress. If a run is not in progress, and has no note (from an
+ * older actorctl) or one that does not say that the run has ended, a private daemon reads its ledger. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

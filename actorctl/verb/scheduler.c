@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* scheduler: trains, lists, shows and removes trained schedulers. */
+/* scheduler: trains, lists, shows, exports and removes trained schedulers. */
 #include <stdio.h>
 #include <string.h>
 

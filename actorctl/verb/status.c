@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* status: prints the state of a job or, without a number, of the daemon. */
+/* status: prints the states of jobs and runs or, without an argument, of the daemon. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

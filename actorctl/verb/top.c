@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* top: shows the present usage of the jobs that have not ended, or of the processes of one job. Each figure
- * is a difference between two readings, so the first table appears after a second. */
+/* top: shows the present usage of the jobs that have not ended, or of the processes of one job. Rates and
+ * CPU shares are differences between two readings, so the first table appears after a second. */
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -23,7 +23,7 @@
 
 #define LOOK_MSEC 1000
 
-/* A job, or a process of a job. Figures that are not known are NaN. */
+/* A job, or a process of a job. A share or rate that is not known is NaN. */
 typedef struct Row {
         uint64_t id, n_env_steps, cpu_usec, memory_bytes;
         uint32_t uid, n_actors, n_actors_max, n_nodes;
@@ -33,7 +33,7 @@ typedef struct Row {
         bool metered;
 } Row;
 
-/* The rows that are shown, and the note above the table. */
+/* Which rows are shown, and the note below the table. */
 typedef struct Look {
         Connection *connection;
         const char *path, *job; /* the job whose processes are shown; NULL: all jobs */
@@ -118,7 +118,7 @@ static int look_at_jobs(Connection *connection, GArray *rows) {
         return 0;
 }
 
-/* Says which values are missing in the table of a job's processes, and why. */
+/* Says why the table of a job's processes is empty; g_free(). NULL: no reason is known. */
 static char *job_note(const char *job, const JobStatus *status) {
         if (job_has_ended(status))
                 return g_strdup_printf(
@@ -369,8 +369,8 @@ static void print_once(const Options *options, GArray *rows, const Look *look, s
                 complain("%s", look->note);
 }
 
-/* Shows the table again and again until the user, a signal or the job's end stops it. 0; or a negative
- * errno, with a message. */
+/* Shows the table again and again until the user, a signal or the job's end stops it. signals_fd negative:
+ * shows it once. 0; or a negative errno, with a message. */
 static int follow(const Options *options, Look *look, int signals_fd, size_t sort, Ending *ret) {
         bool once = signals_fd < 0;
         int keys_fd = once ? -EBADF : keys_open(), r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* watch: follows a job that is already running. */
+/* watch: follows a job that was submitted before. */
 #include <math.h>
 #include <stdio.h>
 

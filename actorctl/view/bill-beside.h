@@ -9,9 +9,10 @@ typedef struct BillBeside {
         Table *estimates, *fleets; /* for programs */
         Table *known;              /* the known estimates, for people */
         bool has_estimates, has_fleets;
-        GString *unknown; /* a line for each estimate that is not known */
-        char *reason;     /* of the last unknown estimate */
-        double serverless;
+        /* the estimates that are not known, as lines: neighbours with the same reason share a line */
+        GString *unknown;
+        char *reason;      /* of the last unknown estimate */
+        double serverless; /* the cost of training as functions; NaN: not known */
 } BillBeside;
 
 /* Asks for the comparisons. fleet: the only price sheet to compare with; NULL: all sheets. 0; or a negative

@@ -157,7 +157,7 @@ static void add_row(Table *table, unsigned by, const Sum *sum) {
         table_shown(table, "", json_word(sum->first->currency));
 }
 
-/* "1.20 USD and 0.30 EUR", for all jobs; g_free(). */
+/* "0.3000 EUR and 1.20 USD", for all jobs; g_free(). */
 static char *total_text(GArray *jobs) {
         Grouping nothing = {};
         g_autoptr(GArray) sums = sums_make(jobs, &nothing);

@@ -14,6 +14,6 @@ typedef enum BillBy {
 /* Turns "owner,month" into bits. 0, with a message: it is wrong. */
 unsigned bill_by_parse(const char *words);
 
-/* Prints a row for each group and currency, and a line with the sums. jobs: ListedJobs; this function sorts
- * them. A job that has not ended belongs to the month of now_usec. */
+/* Prints a row for each group and currency and, as text, a line with the sums. jobs: ListedJobs; this
+ * function sorts them. A job that has not ended belongs to the month of now_usec. */
 void bill_sums_print(GArray *jobs, unsigned by, uint64_t now_usec, const Options *options);

@@ -184,7 +184,8 @@ static void append_time(GString *text, double sec) {
                 g_string_append_printf(text, "%.1f h", sec / 3600);
 }
 
-/* The time until steps or budget are used up; a target may be reached earlier. NaN: not known yet. */
+/* The time until steps or budget are used up; a target may be reached earlier. NaN: not known yet, or the
+ * job has ended. */
 static double seconds_left(const Display *display, const JobStatus *status, gint64 now) {
         double each, left;
 
@@ -240,7 +241,7 @@ static void append_return(const Display *display, const JobStatus *status, GStri
                 g_string_append_printf(text, "evaluation %.1f, ", status->evaluation_mean);
 }
 
-/* Appends the cost. If the budget follows, the cost has only six decimals: the user compares it with the
+/* Appends the cost. If the budget follows, the cost always has six decimals: the user compares it with the
  * budget. */
 static void append_cost(const Display *display, const JobStatus *status, GString *text) {
         char money[48];
@@ -401,7 +402,7 @@ static void append_curve(const Display *display, GString *block) {
         append_axis(block, g_array_index(xs, double, 0), g_array_index(xs, double, xs->len - 1), columns);
 }
 
-/* Appends why the present round has this number of actors, if the scheduler gives reasons. */
+/* Appends why the newest round that has ended had its number of actors, if the scheduler gives reasons. */
 static void append_why(const Display *display, const JobStatus *status, GString *block) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         g_auto(GStrv) names = NULL;
@@ -522,7 +523,7 @@ void display_update(Display *display, const JobStatus *status) {
 
         if (display->curve)
                 period = CURVE_USEC;
-        /* Nothing is shown before the job runs: only then its limits are known, and those that are not
+        /* Nothing is shown while the job starts: its limits are known when it runs, and those that are not
          * enforced must be printed first. */
         if (status->id == 0 || display->ended || strcmp(status->state, "starting") == 0)
                 return;

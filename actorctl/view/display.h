@@ -9,8 +9,8 @@
 
 typedef struct Display Display;
 
-/* Makes a display. curve: it shows a block with a curve of the return. Then the display asks the daemon for
- * rounds, by connection and path. */
+/* Makes a display, which asks the daemon by connection and path; both must outlive it. curve: on a terminal
+ * it shows a block with a curve of the return. */
 Display *display_new(FILE *to, bool curve, Connection *connection, const char *path);
 /* Whether the display is drawn on a terminal. */
 bool display_is_live(const Display *display);
@@ -19,8 +19,8 @@ bool display_is_live(const Display *display);
 void display_count_runs(Display *display, uint64_t n);
 /* Sets the job's name for people: "run r7"; by default "job 7". */
 void display_call(Display *display, const char *called);
-/* Shows which keys the user may press. A block shows them in its last line at all times. A display of one
- * live line prints them once, before that line. */
+/* Shows which keys the user may press. A block shows them in its last line until the job has ended. A
+ * display of one live line prints them once, before that line. */
 void display_tell_keys(Display *display, const char *words);
 Display *display_free(Display *display);
 /* Call this whenever the status may have changed; extra calls do no harm. */
@@ -32,5 +32,5 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Display, display_free)
 /* A curve of n points as text of rows * columns characters, in braille or ASCII, g_free(). Points have
  * ascending x; those with a y that is not finite are left out. */
 char *curve_draw(const double *x, const double *y, size_t n, unsigned columns, unsigned rows, bool utf8);
-/* Draws a bar of `width` characters, such as [████████        ]; g_free(). */
+/* Draws a bar of `width` characters between brackets, such as [████████        ]; g_free(). */
 char *bar_draw(double fraction, unsigned width, bool utf8);

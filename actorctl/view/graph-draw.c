@@ -36,8 +36,8 @@ static char *host_title(const Graph *graph, uint32_t host) {
         return n == 1 ? g_strdup(host_to_string(host)) : g_strdup_printf("%s × %u", host_to_string(host), n);
 }
 
-/* An edge's label, such as "rewards, ends", with the channel. It has the names of all edges between the same
- * two nodes. NULL: an earlier edge's label includes this one. */
+/* An edge's label, such as "rewards, ends". It has the names of all edges from the same fragment to the same
+ * other one. NULL: an earlier edge's label includes this one. g_free() */
 static char *edges_label(const Graph *graph, uint32_t first) {
         const Edge *edge = &graph->edges[first];
         GString *label = g_string_new(NULL);
@@ -91,7 +91,8 @@ typedef struct Place {
         double x, y; /* the middle of the box */
 } Place;
 
-/* Assigns a column to each host that is used, from left to right. Returns how many there are. */
+/* Assigns a column to each host that is used, from left to right, and a place to each fragment. Returns how
+ * many columns there are. */
 static uint32_t place_fragments(const Graph *graph, uint32_t column[_HOST_MAX], Place ret[_FRAGMENT_MAX]) {
         uint32_t n = 0;
 

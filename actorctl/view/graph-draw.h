@@ -4,7 +4,7 @@
 
 #include "include/fragment.h"
 
-/* Prints the graph in the language of Graphviz; each process is a cluster. */
+/* Prints the graph in the language of Graphviz; each kind of process is a cluster. */
 void graph_print_dot(const Graph *graph, const char *title);
-/* Prints the graph as SVG; each process is a box, with its fragments in the order of a round. */
+/* Prints the graph as SVG; each kind of process is a box, with its fragments in the order of a round. */
 void graph_print_svg(const Graph *graph, const char *title);

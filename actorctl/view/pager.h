@@ -4,8 +4,8 @@
 
 #include "actorctl/actorctl.h"
 
-/* Sends standard output to a pager until pager_close(). Does nothing without a terminal, or if the user
- * wants no pager. */
+/* Sends standard output to a pager until pager_close(). Does nothing without a terminal, for JSON, or if the
+ * user wants no pager. */
 void pager_open(const Options *options);
-/* Waits until the user has left the pager. */
+/* Waits until the user has left the pager. From then on standard output goes where standard error goes. */
 void pager_close(void);

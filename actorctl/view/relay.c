@@ -25,7 +25,8 @@
 #include "lib/cleanup.h"
 #include "lib/limits.h"
 
-#define PIPE_BYTES_MAX (1u << 20) /* the largest size to which a writer can set the pipe */
+/* the largest size to which a writer without privileges can set the pipe, by default */
+#define PIPE_BYTES_MAX (1u << 20)
 #define WAIT_MSEC      2000
 
 struct Relay {
@@ -211,7 +212,7 @@ Relay *relay_free(Relay *relay) {
         (void) close_fd(relay->fd);
         relay_flush(relay);
         /* Another process may still hold the pipe's writing end, and then the reading process does not end.
-         * In this case this function does not wait: init reaps the reading process. */
+         * In this case this function waits no longer than WAIT_MSEC: init reaps the reading process. */
         ended = wait_answer(relay) == 0;
         while (waitpid(relay->pid, NULL, ended ? 0 : WNOHANG) < 0 && errno == EINTR)
                 ;

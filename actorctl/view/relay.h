@@ -13,7 +13,7 @@ Relay *relay_new(void);
  * program's own standard error. */
 int relay_fd(const Relay *relay);
 /* Returns when all text that was written before is shown, so that this program's next message comes after
- * it. relay may be NULL. */
+ * it; or after two seconds. relay may be NULL. */
 void relay_flush(Relay *relay);
 /* Flushes. The process ends as soon as no writer is left. */
 Relay *relay_free(Relay *relay);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sanitises a stream of lines in three ways: it keeps only characters that can be shown, limits the length
- * of lines, and limits their number. Lines in the middle are left out: the first lines show what an
- * environment is, and the last lines show why it ended. */
+/* Sanitises a stream of lines in four ways: it replaces characters that must not be shown, limits the length
+ * of lines, counts repetitions of a line, and limits the number of lines. Lines in the middle are left out:
+ * the first lines show what an environment is, and the last lines show why it ended. */
 #include "actorctl/view/sanitise-lines.h"
 
 #include <stdint.h>
@@ -11,7 +11,7 @@
 
 struct SanitisedLines {
         bool utf8, limited;
-        GString *line;   /* the line that is not complete yet, unchanged */
+        GString *line;   /* the line that is not complete yet, unchanged, up to the limit */
         uint64_t n_cut;  /* how many of its bytes were beyond the limit */
         bool returned;   /* a carriage return ended the last line, and a line feed now belongs to that end */
         GString *before; /* the last line, as it was shown */

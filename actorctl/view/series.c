@@ -112,7 +112,7 @@ static int read_names(Printer *p, sd_bus_message *m) {
 }
 
 /* The width of the texts below the table, in characters: the terminal's or, without a terminal, COLUMNS=; 80
- * if neither is known, and at most 120. */
+ * if that is not known or below 40, and at most 120. */
 static unsigned words_columns(void) {
         const char *said = g_getenv("COLUMNS");
         unsigned columns = screen_columns();

@@ -22,7 +22,8 @@ typedef struct SeriesKind {
         char *(*words)(char *const *names, const double *row, bool utf8);
 } SeriesKind;
 
-/* Prints all rows of a job as the options require. */
+/* Prints the rows of a job as the options require; without until_fewer, only those of one answer. STATUS_OK;
+ * or STATUS_FAILED, with a message. */
 ExitStatus series_print(
                 const Options *options, Connection *connection, const char *path, const SeriesKind *kind);
 

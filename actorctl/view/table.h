@@ -9,14 +9,15 @@
 
 typedef struct Table Table;
 
-/* COLUMN_JSON: a column only in JSON, since it is too long for a screen. COLUMN_MEASURED: numbers; if no row
- * has a number, a terminal does not show the column. */
+/* COLUMN_JSON: a column only in JSON. COLUMN_MEASURED: numbers; if no row has a number, a terminal does not
+ * show the column. */
 typedef enum ColumnKind { COLUMN_TEXT, COLUMN_NUMBER, COLUMN_MEASURED, COLUMN_JSON } ColumnKind;
 
 Table *table_new(void);
 Table *table_free(Table *table);
 
-/* Adds a column. heading: upper case, for people; name: for programs. */
+/* Adds a column, before the first cell. heading: upper case, for people; name: for programs, NULL: the
+ * column is not in JSON. Both texts must outlive the table. */
 void table_column(Table *table, const char *heading, const char *name, ColumnKind kind);
 
 /* Names a column that a narrow terminal does not show. Columns that are named earlier are left out first. */
@@ -42,8 +43,8 @@ void table_page(const Table *table, const Options *options, const char *noun);
 /* The rows as an array of objects, for use in a larger JSON object. */
 JsonNode *table_to_json(const Table *table);
 
-/* Prints a sentence to standard output in lines of at most 80 columns, or as many as the terminal has. The
- * first line begins with `first`, the others with `rest`. */
+/* Prints a sentence to standard output in lines of at most 80 columns, or fewer (at least 40) if the
+ * terminal is narrower. The first line begins with `first`, the others with `rest`. */
 void print_wrapped(const char *first, const char *rest, const char *text);
 
 /* Like print_wrapped(), for each line of a text, up to the first empty one. Continuation lines are
