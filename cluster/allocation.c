@@ -33,7 +33,8 @@ typedef struct Host {
         bool taken;
         size_t node;  /* the node that the srun starts, as an index */
         Command step; /* the running srun */
-        /* when srun is killed if the node, which was asked to end, has not ended; 0: never */
+        /* when srun gets SIGTERM if the node, which was asked to end, has not ended; 0: it does not, or has
+         * got it */
         uint64_t kill_nsec;
 } Host;
 

@@ -27,8 +27,8 @@ typedef struct Command {
                 .pid_fd = -EBADF, .output_fd = -EBADF \
         }
 
-/* Removes the environment variables by which a user changes Slurm's commands: their output must not depend
- * on the user. */
+/* Removes the environment variables by which a user changes Slurm's commands, and sets UTC and the locale C:
+ * the commands' output must not depend on the user. */
 void command_set_environment(void);
 /* input NULL: /dev/null. seconds 0: there is no deadline. 0; -ENOENT: there is no such program; -errno. */
 int command_start(Command *command, char *const argv[], const char *input, unsigned seconds);
@@ -36,10 +36,10 @@ int command_start(Command *command, char *const argv[], const char *input, unsig
  * limit). */
 int command_fd(const Command *command);
 int command_timeout(const Command *command, uint64_t now_nsec);
-/* Reads the output so far. Returns true once, when the command is over; status and output stay until the
- * next start. */
+/* Reads the output so far, and kills the command at its deadline. Returns true once, when the command is
+ * over; status and output stay until the next start. */
 bool command_step(Command *command, uint64_t now_nsec);
-/* Ends the command, and frees its output. */
+/* Kills the command if it still runs, and frees its output. */
 void command_done(Command *command);
 /* Asks the command to end. command_step() returns true when it has ended. */
 void command_stop(const Command *command);

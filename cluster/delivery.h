@@ -24,8 +24,9 @@ bool delivery_is_ready(const Delivery *delivery);
  * made, and engine_refuse() has the reason. */
 bool delivery_script(Delivery *delivery, Engine *engine, size_t i, char ret[TEXT_SCRIPT_MAX]);
 /* To be called when a node's script has ended. If the exit status says that the node does not see actord's
- * programs, this writes so into `words`, packs the programs for later nodes, and sets node->excused. A node
- * for which sbcast had no time is excused, too. */
+ * programs, this writes so into `words`, packs the programs for later nodes, and sets node->excused. If the
+ * node had got the programs, it writes that a library is missing there. A node for which sbcast had no time
+ * is excused, too. */
 void delivery_node_ended(Delivery *delivery, Engine *engine, EngineNode *node, char words[256]);
 /* Sends the programs to one node at a time. sbcast needs the node's id, which names a Slurm job or a
  * step of one. A node without an id has to wait. */

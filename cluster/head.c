@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The head: one loop over the invoker's socket, the engine's commands, the port and the connections. An
- * event changes the head's view of a node. At the end of each turn the head reports every change to the
- * invoker, once. */
+ * event changes the head's view of a node. The head reports to the invoker immediately that a node is up or
+ * has left, and every other change at the end of the turn. */
 #include "cluster/head.h"
 
 #include <assert.h>

@@ -12,5 +12,6 @@ typedef struct HeadTerms {
         EngineTerms terms;
 } HeadTerms;
 
-/* Runs the head until the invoker ends it, or closes the socket. Returns the exit status. */
+/* Runs the head until the invoker ends it or closes the socket, or until SIGTERM or SIGINT. Returns the exit
+ * status. */
 int head_main(const HeadTerms *terms);

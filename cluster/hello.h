@@ -73,7 +73,8 @@ typedef struct NodeReady {
 
 /* clang-format on */
 
-/* Checks all but the credential. Returns why the hello is refused; NULL: it is not. */
+/* Checks all but the credential and the build (hello_is_ours()). Returns why the hello is refused; NULL: it
+ * is not. */
 const char *hello_check(const Hello *hello, const uint8_t token[TOKEN_BYTES]);
 /* Whether the node has the same version and the same ABIs as this program. */
 bool hello_is_ours(const Hello *hello);

@@ -35,8 +35,8 @@ int parcel_step(Parcel *parcel, uint64_t now_nsec, char words[256]);
 
 /* The folder on a node in which the archive is unpacked: /tmp/actord-TOKEN-NUMBER. */
 void parcel_folder(const char *token, uint32_t number, char ret[PARCEL_FOLDER_BYTES]);
-/* Starts sbcast to the allocation, unless one runs or the next try is not due. 1: it was started; 0: not
- * yet; -errno. */
+/* Starts sbcast to the allocation, unless one runs, the next try is not due, or the archive is not complete.
+ * 1: it was started; 0: not yet; -errno. */
 int parcel_send(Parcel *parcel, const char *job, const char *folder, uint64_t now_nsec);
 /* Whether the parcel was sent. 1: sbcast has succeeded; 0: it still runs, or was not started; negative: it
  * failed, perhaps because the folder is not there yet. The next try is due a second later. */

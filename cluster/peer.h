@@ -43,7 +43,7 @@ typedef struct PeerTerms {
 /* Starts a process that takes over the connection. Returns its pid, or a negative errno. */
 pid_t peer_start(int tcp_fd, const PeerTerms *terms, int *ret_channel);
 /* Receives a report of the process that peer_start() started. 1: it came; 0: there is none; negative: the
- * process has ended. */
+ * process has ended, or its report is not valid. */
 int peer_receive(int channel, PeerReport *ret);
 /* Tells the process behind `channel` to accept its peer as a node. *ret_stream: the end of the peer's stream
  * for the head's invoker. */

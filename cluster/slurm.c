@@ -443,8 +443,8 @@ static void begin_look(Engine *engine, uint64_t now) {
         (void) start(engine, &slurm->look, argv, NULL);
 }
 
-/* Call this when scancel has failed. After RETRY_SECONDS it will be called again, for all nodes that still
- * run. */
+/* Call this when scancel has failed. After RETRY_SECONDS scancel is started again, for all nodes that are to
+ * stop and are not over. */
 static void repeat_cancel(Engine *engine, uint64_t now) {
         Slurm *slurm = engine->own;
 

@@ -53,7 +53,8 @@ bool text_refusal(const char *output, const char *partition, const char *account
 bool text_may_be_queued(const char *output);
 /* Whether a pending job would never start, by Slurm's reason. If so, words has a sentence. */
 bool text_reason_is_final(const char *reason, char words[256]);
-/* The most informative line of an output: the last one with "error" or "failure", otherwise the first. */
+/* The most informative line of an output: the last one with "error", "failure" or "fatal", otherwise the
+ * first. */
 void text_best_line(const char *output, char *ret, size_t size);
 
 /* The address of a node in the output of `sinfo -N -o "%P %o"`; "": there is none. all: a node of any
@@ -66,7 +67,8 @@ size_t text_count_nodes(const char *output, bool all);
  * text. Returns the number of words; -E2BIG: there are too many; -EINVAL: a quote has no end. */
 int text_options_split(char *text, char *ret[TEXT_OPTIONS_MAX]);
 /* Whether a word of [Slurm] Options= is an option that only actord may set, even if it is abbreviated: an
- * option that changes the number of jobs, their name, or the output of sbatch. */
+ * option that changes the cluster, the number of jobs or nodes, a job's name or script, or how sbatch
+ * answers. */
 bool text_option_is_ours(const char *word);
 /* Writes a batch script that executes this program. -E2BIG; -EINVAL: an argument cannot be quoted. */
 int text_script(char *const argv[], char ret[TEXT_SCRIPT_MAX]);
