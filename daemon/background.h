@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Work in small steps that are done when the daemon has nothing else to do: removing files and old records,
- * and long calls. Without a limit, a steady flood of other calls would delay this work for ever. So a step
- * is done in any case if the last one was wait_usec ago. wait_usec is BACKGROUND_USEC if no caller waits for
- * the work. */
+ * reading older rows of the ledger, and long calls. Without a limit, a steady flood of other calls would
+ * delay this work for ever. So a step is done in any case if the last one was wait_usec ago. wait_usec is
+ * BACKGROUND_USEC if no caller waits for the work. */
 #pragma once
 
 #include <systemd/sd-event.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* GetBill: the cost of a job. GetBillUnder: its cost by other price sheets. GetBeside: its cost on servers
- * or a cluster. GetEstimates: its cost under other distributions. GetFleets: its cost on fleets of servers.
- * GetSchedulerBill: the cost of training the job's scheduler. */
+/* GetBill: the cost of a job. GetBillUnder: its cost by another price sheet. GetBeside: its cost as
+ * functions, on servers and on a cluster. GetEstimates: its cost under other distributions. GetFleets: its
+ * cost on fleets of servers. GetSchedulerBill: the cost of training the job's scheduler. */
 #include "daemon/commit.h"
 #include "daemon/job-bus.h"
 #include "daemon/job.h"
@@ -333,8 +333,8 @@ static int append_fleet(sd_bus_message *reply, const Job *job, double serverless
                         fleet.even_wall);
 }
 
-/* Adds the fleet of a price sheet. A sheet that cannot be read, or that names no servers, is left out. If
- * the caller asked for this sheet by name, that is an error. */
+/* Adds the fleet of a price sheet. A sheet that cannot be read, or that fleet_check() refuses, is left out.
+ * If the caller asked for this sheet by name, that is an error. */
 static int add_sheet(sd_bus_message *reply, const Job *job, double serverless, const char *name, bool named,
                 sd_bus_error *error) {
         _cleanup_(price_sheet_freep) PriceSheet *sheet = NULL;

@@ -63,12 +63,13 @@ typedef struct Config {
 /* Sets the defaults. daemon/manager.c replaces MaxJobs=0 by the number of CPUs. */
 void config_init(Config *config);
 
-/* Adds the settings of a text. -EINVAL with *ret_message, a sentence with file, line and key, to be freed
- * with g_free(). */
+/* Adds the settings of a text. -EINVAL with *ret_message, a sentence with the file and, if they are
+ * known, line and key; g_free(). */
 int config_parse(Config *config, const char *text, const char *file_name, char **ret_message);
 
 /* Adds DIRECTORY/actord.conf and then the .conf files of DIRECTORY/actord.conf.d in the order of their
- * names. Files that do not exist are skipped. */
+ * names. Files that do not exist are skipped. Errors are those of config_parse(); or -EIO, with a message: a
+ * file cannot be read. */
 int config_read(Config *config, const char *directory, char **ret_message);
 
 /* Finds the settings for a user: first the rules of the user's groups apply, in their order in the files,

@@ -9,7 +9,7 @@
 
 void copies_init(Manager *manager);
 
-/* Whether this call was seen before: it waits for its turn to be copied, or its copy is ready. */
+/* Whether this call was seen before: it waits for its turn, or its copy is under way or ready. */
 bool copies_has(const Manager *manager, sd_bus_message *message);
 
 /* The files that may come with a job. */

@@ -62,7 +62,8 @@ static void make_functions(const Beside *beside, const JobSettings *settings, Be
         fill(ret, &beside->elsewhere, settings, CONVENTION_SERVERLESS);
 }
 
-/* Why the job cannot be billed on the servers of the sheet `servers`; NULL: it can. sheet: the job's own. */
+/* Why the job cannot be billed on the servers of the sheet `servers`; NULL: it can. sheet: the one by which
+ * the other ways are billed. g_free() */
 static char *servers_lack(const PriceSheet *sheet, const PriceSheet *servers, const JobSettings *settings) {
         JobSettings copy = *settings;
         char *message = NULL;

@@ -12,7 +12,8 @@
 
 #include "daemon/bill/price.h"
 
-/* The job's settings without a budget, since a budget is in the currency of the job's own sheet. */
+/* The job's settings for another sheet. Budget= and CostAlert= lose their currency, which is that of the
+ * job's own sheet. */
 void rebill_settings(const JobSettings *settings, JobSettings *ret);
 
 /* The price of one second in which an actor runs as a serverless function, before durations are rounded up.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reads price sheets. A sheet with an unknown key is refused: if the name of a rate is misspelt, usage would
- * cost nothing. Every message begins with FILE:LINE, and suggests a known key with a similar name. */
+ * cost nothing. Every message begins with FILE:LINE. A message about an unknown key or section suggests one
+ * with a similar name, if there is one. */
 #include "daemon/bill/price-private.h"
 
 #include <assert.h>
@@ -41,7 +42,7 @@ typedef struct Source {
         char **ret_message;
 } Source;
 
-/* Keeps the first message; section NULL: the file as a whole. */
+/* Writes the message. section NULL: it is about the file as a whole; key NULL: about the section. -EINVAL */
 G_GNUC_PRINTF(4, 5)
 static int refuse(const Source *source, const char *section, const char *key, const char *format, ...) {
         g_autofree char *reason = NULL;

@@ -5,8 +5,9 @@
  *
  * Convention=serverless bills each invocation's allocation for its emulated time, which is the time that it
  * would have run on a fleet, rounded up as the sheet says. Convention=server bills the whole fleet for the
- * time of the rounds, with idle actors, as the papers bill their baselines. The paper total counts only the
- * execution of actors and learner, as MinionsRL (its Eq. 2), Nitro and Stellaris do. */
+ * time of the rounds, with idle actors, as the papers bill their baselines. The paper total counts only
+ * execution, as MinionsRL (its Eq. 2), Nitro and Stellaris do: that of actors and learner or, in its place,
+ * that of a fleet or of busy nodes. */
 #include "daemon/bill/price-private.h"
 
 #include <assert.h>
@@ -229,7 +230,7 @@ static void node_add(Usage *usage, const PriceSheet *sheet, const Record *record
 }
 
 /* A node's price includes the work of the actors on it. So this function only counts an invocation on a
- * node, and adds its CPU time. Returns whether the record is of an invocation on a node. */
+ * node, and adds the record's CPU time. Returns whether the record is of an actor or container on a node. */
 static bool on_node_add(Usage *usage, const Record *record) {
         if (record->node == 0)
                 return false;
