@@ -29,7 +29,7 @@ static const char *type_text(const char *type) {
         for (size_t i = 0; i < ELEMENTSOF(texts); i++)
                 if (strcmp(type, texts[i][0]) == 0)
                         return texts[i][1];
-        return type; /* the type "money" is shown as it is */
+        return type; /* the types "money", "matrix" and "range" are shown as they are */
 }
 
 static char *full_name(const SettingRow *row) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads and prints a job's bill. The daemon computes all amounts. They are printed as they arrive, so that
- * the printed lines add up to the printed sums. */
+/* Reads and prints a job's bill. The daemon computes all amounts, the sums too: nothing is added up here. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* All JSON that is read or printed goes through this file. json-glib builds, prints and parses nodes. This
- * file checks json-glib's input and corrects its output. */
+/* All JSON that is read goes through this file, and so does each printed node that may have numbers. (Some
+ * files print rows of numbers without a node.) json-glib builds, prints and parses nodes. This file checks
+ * json-glib's input and corrects its output. */
 #pragma once
 
 #include <json-glib/json-glib.h>
 
 #include "actorctl/actorctl.h"
 
-/* The version of packaging/schemas/actorctl.json. Each object that is printed alone has it as its member
+/* The version of packaging/schemas/actorctl.json. Each object that json_print() prints has it as its member
  * `schema`. Raise it when a member is renamed, removed, or gets another meaning; new members do not
  * count. */
 #define JSON_SCHEMA 1

@@ -14,9 +14,10 @@ typedef struct ProfileView {
         double limit; /* operations of one core per second; 0: not measured */
 } ProfileView;
 
-/* Reads the profile in a state directory. False: there is none, since no round has ended. */
+/* Reads the profile in a state directory. The invoker writes it when it ends in good order. False: there is
+ * none, or no round had ended. */
 bool profile_read(const char *state_directory, ProfileView *ret);
-/* Starts a learner to measure this host's limit, and sets profile->limit. */
+/* Starts a learner to measure this host's limit, and sets profile->limit, unless the measurement fails. */
 void profile_measure_limit(ProfileView *profile, uint32_t kernel_class);
 
 void profile_print(const ProfileView *profile, const Options *options);
