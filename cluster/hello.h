@@ -26,9 +26,10 @@
 #define HELLO_CREDENTIAL_MAX 4096u
 #define HELLO_SETTINGS_MAX (4u << 20)
 #define HELLO_LAUNCH_MAX (64u << 10)
-/* How long a peer may take until the stream begins; the node also starts its invoker in that time. */
+/* How long the messages inside TLS may take, until the stream begins. In this time the node also starts its
+ * invoker. */
 #define HELLO_SECONDS 60u
-/* How long a peer may take to identify itself. */
+/* How long a node may take to send its Hello and its credential. */
 #define HELLO_CREDENTIAL_SECONDS 10u
 
 enum { TOKEN_BYTES = 16, KEY_BYTES = 32, DIGEST_BYTES = 32 };
