@@ -26,9 +26,9 @@ void access_done(Access *access);
 /* Gets the user id of the call's sender. */
 int access_uid(Access *access, sd_bus_message *message, uint32_t *ret, sd_bus_error *error);
 
-/* Whether the sender may do `action`. 1: allowed. 0: polkit must answer first; then `handler` is called
- * again with the same message (the caller returns 1 now). Negative: refused, error is set. owner: the job's
- * owner, or the sender if the job is new. */
+/* Whether the sender may do `action`. 1: allowed. 0: the call waits for its turn or for polkit's answer;
+ * then `handler` is called again with the same message (the caller returns 1 now). Negative: refused, error
+ * is set. owner: the job's owner, or the sender if the job is new. */
 int access_check(Access *access, sd_bus_message *message, const char *action, uint32_t owner,
                 sd_bus_message_handler_t handler, sd_bus_error *error);
 

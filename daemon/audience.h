@@ -11,8 +11,9 @@
 /* Tables are aligned by hand. */
 /* clang-format off */
 
-/* X(METHOD, AUDIENCE): methods of org.actord1.Job. PART: all users may call it, but only the owner gets
- * whole settings and paths. Other users get settings as AUDIENCE_SETTINGS says, and files by name. */
+/* X(METHOD, AUDIENCE): methods of org.actord1.Job. PART: all users may call it, but only the owner and
+ * root get whole settings and paths. Other users get settings as AUDIENCE_SETTINGS says, and files by
+ * name. */
 #define AUDIENCE_METHODS(X)                                                                      \
         X(Stop, OWN) X(Freeze, OWN) X(Thaw, OWN) X(GetText, OWN) X(OpenCheckpoint, OWN)          \
         X(GetSettings, PART) X(GetBill, ALL)                                                     \
@@ -21,7 +22,7 @@
         X(GetRounds, ALL) X(GetSeries, ALL) X(GetDecisions, ALL) X(CheckDecisions, ALL) X(GetFaults, ALL)
 
 /* X(SETTING, WHAT): settings that may contain a path. NAME: other users see the last part of the path;
- * NOTHING: they do not see the setting. Only the owner sees options of [Environment]. */
+ * NOTHING: they do not see the setting. Only the owner and root see options of [Environment]. */
 #define AUDIENCE_SETTINGS(X) X(Job_Environment, NAME) X(Scaling_Policy, NAME) X(Actor_Python, NOTHING) \
         X(Actor_PythonPath, NOTHING)
 /* clang-format on */
