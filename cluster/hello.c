@@ -9,8 +9,8 @@
 #include "lib/hex.h"
 #include "lib/words.h"
 
-/* The versions of all layouts that both ends must share, as one number. If a layout changes, so does its
- * version. */
+/* The versions of the layouts that head and node must share before the stream begins, as one number. If a
+ * layout changes, so does its version. The stream has its own version (STREAM_ABI in invoker/frame.h). */
 static uint32_t contracts(void) {
         return CLUSTER_ABI << 24 | LAUNCH_ABI << 16 | SETTINGS_ABI << 8;
 }

@@ -26,7 +26,8 @@ typedef struct Tls {
  * -errno. */
 int tls_start(Tls *ret, bool server, int fd, const uint8_t key[KEY_BYTES], uint64_t deadline_nsec);
 void tls_done(Tls *tls);
-/* Send or receive whole blocks before a deadline. -EPIPE: the peer has closed. */
+/* Send or receive whole blocks before a deadline. -ETIMEDOUT; -EPIPE: the peer has closed; another negative
+ * errno: the session is broken. */
 int tls_send_full(const Tls *tls, const void *data, size_t n, uint64_t deadline_nsec);
 int tls_receive_full(const Tls *tls, void *ret, size_t n, uint64_t deadline_nsec);
 /* Send or receive whole blocks on a plain socket, without TLS. */

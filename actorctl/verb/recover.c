@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* recover: completes the ledger of a run that was given up or killed before the ledger had all records. A
- * private daemon does the work; this verb names the directory. */
+/* recover: completes the ledger of a run that was given up or killed before the ledger had all records.
+ * `actord --recover` does the work; this verb names the directory. */
 #include <stdlib.h>
 #include <sys/wait.h>
 

@@ -22,7 +22,7 @@ static bool goes_on(const char *directory) {
 }
 
 /* The state of a run. "left": no actorctl holds the run's lock, but the note does not say that the run has
- * ended, so its actorctl was killed. */
+ * ended. So its actorctl was killed, or the user left the run before its end. */
 static const char *state_of(const char *directory, const RunNote *note) {
         if (goes_on(directory))
                 return "running";

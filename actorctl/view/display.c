@@ -130,7 +130,8 @@ static void read_end(Ends *ends, const char *section, const char *key, const cha
                 ends->target = g_ascii_strtod(value, NULL);
 }
 
-/* Asks once, since the settings of a job do not change. A caller who may not see them sees no budget. */
+/* Asks once, since the settings of a job do not change. If they cannot be read, no budget and no target are
+ * shown. */
 static void fetch_ends(Display *display) {
         g_autoptr(GArray) rows = NULL;
 
