@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* All JSON that is read goes through this file, and so does each printed node that may have numbers. (Some
- * files print rows of numbers without a node.) json-glib builds, prints and parses nodes. This file checks
- * json-glib's input and corrects its output. */
+/* json-glib builds, prints and parses nodes of JSON. This file checks json-glib's input and corrects its
+ * output. All input of json-glib goes through this file, and so does each printed node that may have
+ * numbers. (Some files print rows of numbers without a node.) */
 #pragma once
 
 #include <json-glib/json-glib.h>
