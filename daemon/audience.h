@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which parts of a job a user may see. The owner, root, and users whom polkit allows to manage jobs see
- * everything; polkit is asked only about methods of the audience OWN. All other users see what this table
- * allows. Methods, properties and lists use this table. Signals and properties reach every program on the
- * bus, so they contain only values that all users may see. */
+ * everything, but a PART method does not ask polkit. All other users see what this table allows. Methods,
+ * properties and lists use this table. Signals and properties reach every program on the bus, so they
+ * contain only values that all users may see. */
 #pragma once
 
 #include <stdbool.h>
