@@ -5,9 +5,10 @@
  * reader, and after a power loss the file holds exactly the committed groups. Rows stay queued until their
  * commit has succeeded, so a full disk loses nothing.
  *
- * A *reader* writes nothing at all, so it can use a ledger on a read-only file system. If there is no WAL,
- * the reader tells SQLite that the file does not change; otherwise SQLite would make a WAL and its index. If
- * a killed daemon left a WAL, SQLite reads it, and leaves it where it is. */
+ * A *reader* writes nothing to the ledger. If there is no WAL, the reader tells SQLite that the file does
+ * not change; otherwise SQLite would make a WAL and its index. So a ledger on a read-only file system can be
+ * read. If a killed daemon left a WAL, SQLite reads it, makes its index if that is missing, and leaves both
+ * where they are. */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>
@@ -72,7 +73,8 @@ static bool has_wal(const char *path) {
 }
 
 /* Whether the last daemon was killed: then it left a WAL or a mark. Only in this case is the whole file
- * checked, which takes time. The mark is in the lock file. On a full disk, the lock file may be missing. */
+ * checked, which takes time. The mark is in the lock file. On a full disk the mark may be missing, and
+ * beside a copy the lock file. */
 static bool left_behind(const char *path, int lock_fd) {
         struct stat st;
 

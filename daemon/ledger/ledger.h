@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The ledger: the SQLite database (WAL, synchronous=FULL) in which jobs, records and checkpoints are kept.
- * Records are committed in groups, and there are fewer groups than rounds. Calls block, but only for one
- * fsync of each group. */
+ * Records are committed in groups, so short rounds share a commit. A call that commits blocks for one
+ * fsync. */
 #pragma once
 
 #include <glib.h>
@@ -75,8 +75,8 @@ int ledger_open_checked(const char *path, void (*checking)(uint64_t bytes), Ledg
  * is too large for that. -EBUSY: a daemon has it. */
 int ledger_open_to_read(const char *path, void (*checking)(uint64_t bytes), Ledger **ret);
 Ledger *ledger_close(Ledger *ledger);
-/* Whether the ledger was opened while the disk had no space. Such a ledger can be read, but not written
- * until it is opened again. */
+/* Whether the ledger was opened while the disk had no space. Until it is opened again, no other program can
+ * read it, and a write may fail. */
 bool ledger_is_full(const Ledger *ledger);
 /* Sets a function that is called after each commit. */
 void ledger_on_written(Ledger *ledger, void (*written)(void *userdata), void *userdata);

@@ -74,12 +74,12 @@ struct Ledger {
         char *path; /* NULL: in memory */
         dev_t device;
         ino_t inode;
-        off_t bytes;  /* the file's size as last seen; it only grows */
-        bool full;    /* the ledger was opened without free space: it can only be read */
+        off_t bytes;  /* the file's size as last seen */
+        bool full;    /* ledger_is_full() */
         int index_fd; /* the index of the write-ahead file; -EBADF: it has not been needed yet */
         void (*written)(void *userdata);
         void *written_userdata;
-        int lock_fd; /* keeps out a second daemon, but not readers */
+        int lock_fd; /* keeps out other daemons and ledger_open_to_read(), but not sqlite3 */
         sqlite3_stmt *insert_record, *insert_statistics, *complete_round, *insert_decision;
         struct Pending {
                 uint64_t job;
@@ -166,7 +166,7 @@ int ledger_rows_grow(void *rows, size_t *n_allocated, size_t n, size_t size);
 
 double column_double(sqlite3_stmt *statement, int at); /* NULL: NaN */
 
-/* Makes the file of a new ledger, which must not exist yet. On failure no file is left. */
+/* Makes the file of a new ledger, which must not exist yet. On failure no half-made file is left. */
 int ledger_create(const char *path);
 /* Lets a new ledger file give freed pages back to the file system. Does nothing if the file has pages
  * already: it would write at each start, even on a full disk. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records: queued in memory, written in groups, read back in order. The fields of struct Record and the
- * columns of its tables come from the same lists (include/record.h). */
+/* Records: queued in memory, written in groups, read back in order. The columns come from lists:
+ * RECORD_COLUMNS (daemon/ledger/private.h) and STATISTICS (include/record.h). */
 #include "daemon/ledger/private.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The schema of the ledger. SQLite keeps the text of each CREATE with its comments, so `.schema` explains
- * the file to its reader. A later schema adds a step to upgrade() and raises LEDGER_SCHEMA; existing steps
+ * the file to its reader. A later schema adds a row to schemas[] and raises LEDGER_SCHEMA; existing steps
  * are never changed. */
 #include "daemon/ledger/private.h"
 
