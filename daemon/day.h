@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Days of the host's time zone. A day has 23, 24 or 25 hours, and need not begin at 00:00. Pure, except for
- * the time zone. */
+/* Days of the host's time zone. A day has 23 to 25 hours, and need not begin at 00:00. Pure, except for the
+ * time zone. */
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Descriptors that the service manager returns are checked like those of an untrusted caller: other programs
- * (systemctl) can change them, and the ledger may have been replaced meanwhile. */
+/* The names of the descriptors that the service manager returns are not trusted: other programs (systemctl)
+ * can change them, and the ledger may have been replaced meanwhile. */
 #include "daemon/descriptors.h"
 
 #include <assert.h>
@@ -89,7 +89,7 @@ static bool drop(int fd) {
 }
 
 /* If no process or pipe can be made, the directory stays open, since closing it here could hang the daemon.
- * Each later call tries again. Only directories of ended jobs wait in this way. */
+ * Each later call tries again. Only directories that no job uses wait in this way. */
 void directory_fd_drop(int fd) {
         static GArray *left;
 
@@ -109,7 +109,8 @@ void directories_drop(Directories *directories) {
                 directory_fd_drop(TAKE_FD(directories->fds[kind]));
 }
 
-/* The place of a directory in the job for which it was kept; NULL: that job does not exist any more. */
+/* The place of a directory in the job for which it was kept; NULL: the name is not such a name, or the job
+ * has ended, or it does not lack this directory. */
 static int *place_of_name(const JobContext *context, const char *name) {
         char expected[64], file[32];
         DirectoryKind kind;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A directory that a job brings (Python=, a model) is neither copied nor opened by path. The job has only
- * the descriptor that its submitter sent. While the daemon restarts, the service manager keeps this
- * descriptor (sd_pid_notify_with_fds(3), FileDescriptorStoreMax= of actord's units). */
+/* A directory that a job brings (Python=, a model) is not copied, and the daemon never opens it by a path:
+ * the job has only the descriptor that its submitter sent. While the daemon restarts, the service manager
+ * keeps this descriptor (sd_pid_notify_with_fds(3), FileDescriptorStoreMax= of actord's units). */
 #pragma once
 
 #include "daemon/job.h"

@@ -9,5 +9,6 @@
 void disk_count(JobContext *context, uint64_t job);
 
 /* Call this when the row of the checkpoint of round job->durable_round is in the ledger. Removes the
- * checkpoints that exceed Keep=, and all but the newest if they exceed the user's disk quota. */
+ * checkpoints that exceed Keep=, and all but the newest if they exceed the user's disk quota. Writes the sum
+ * of the bytes that are left to the ledger. */
 void disk_prune(Job *job);

@@ -263,8 +263,8 @@ static void consider_all(const DistributionInput *input, const Mean *mean, Distr
 }
 
 /* The cost of changing the distribution: a start as long as the previous one, an end of about the same
- * length, and a constant for work without a record, such as the spawner's. Under Clock=model: a cold start.
- */
+ * length, and a constant for work without a record, such as the spawner's. Under Clock=model: what a cold
+ * start takes longer than a warm one. */
 static double restart_nsec(const DistributionInput *input) {
         const JobSettings *s = input->settings;
         const DistributionFacts *f = input->facts;

@@ -46,7 +46,7 @@ typedef struct DistributionInput {
 typedef struct DistributionChoice {
         uint32_t distribution, n_learners;
         bool changes;
-        double now_nsec, then_nsec; /* the time of a round: measured, and expected */
+        double now_nsec, then_nsec; /* estimated time of a round: as it is, and as chosen */
         char why[240];              /* a clause to follow "since" */
 } DistributionChoice;
 

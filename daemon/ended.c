@@ -44,8 +44,8 @@ static Job *kept(Manager *manager, uint64_t id) {
         return NULL;
 }
 
-/* Makes a job from its ledger row, if the job has ended. NULL: the job has not ended, so it exists already
- * or is being made; or the row cannot be read. */
+/* Makes a job from its ledger row, if the job has ended. NULL: the job has not ended (it is being made, or
+ * this daemon only shows records), or the row cannot be read. */
 static Job *read_row(Manager *manager, uint64_t id) {
         Job *job;
 

@@ -12,7 +12,7 @@
 Job *ended_find(Manager *manager, uint64_t id);
 /* Takes over a job that has ended and whose row says so. */
 void ended_keep(Manager *manager, Job *job);
-/* Frees the ended job, since its row is about to change. Returns false, and frees nothing, while the job's
- * decisions are being checked. */
+/* Frees the ended job, since its row is about to change. Returns false, and frees nothing, while a long call
+ * about the job (daemon/long-call.h) is not answered. */
 bool ended_forget(Manager *manager, uint64_t id);
 void ended_done(Manager *manager);

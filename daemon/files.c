@@ -23,7 +23,7 @@
 #define DIRECTORY_NEW     "new-"
 #define DIRECTORY_REMOVED "removed-"
 #define FUSE_MAGIC        0x65735546
-#define SEEN_MAX          4096u /* the most entries that are read in a directory that a job fills */
+#define SEEN_MAX          4096u /* the most entries that count in a directory that a job fills */
 #define BLOCK_BYTES       4096u
 
 int directory_make(int at_fd, const char *path) {

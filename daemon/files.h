@@ -48,8 +48,8 @@ int job_state_open(int jobs_fd, uint64_t job);
  * (lib/directory.h); -EXDEV: the system's daemon and spawner cannot see the directory. */
 int job_directory_check(int fd, DirectoryKind kind, bool by_system, const char **ret_reason);
 
-/* Call this in a process that may hang. Whether a caller's descriptor is a regular file of a local file
- * system, and its size. -EMEDIUMTYPE: it is not such a file; -EFBIG: the file is too large. */
+/* Call this in a process that may hang. Whether a caller's descriptor is a regular file, open for reading
+ * and not on FUSE, and its size. -EMEDIUMTYPE: it is not; -EFBIG: the file is too large. */
 int job_file_check(int fd, uint64_t *ret_bytes);
 /* Checks the file as job_file_check() does, and copies it into the directory. */
 int job_file_add(int directory_fd, const char *key, int fd);
@@ -57,7 +57,7 @@ int job_file_open(int jobs_fd, uint64_t job, const char *key);
 void job_file_remove(int jobs_fd, uint64_t job, const char *key);
 
 /* Opens the file of a checkpoint's row, whose content daemon/verify.h checks. -EUCLEAN: it is not a regular
- * file. */
+ * file, or its name has a slash. */
 int job_checkpoint_open(int jobs_fd, const LedgerCheckpoint *checkpoint);
 
 /* The disk space of the files in a directory, by its name: a job's number, or a name from
@@ -66,6 +66,6 @@ int job_checkpoint_open(int jobs_fd, const LedgerCheckpoint *checkpoint);
  * exist. */
 uint64_t job_files_bytes(int jobs_fd, const char *name);
 
-/* Removes all but the newest `keep` of the checkpoints up to round `newest`. A later checkpoint is still
- * being written, and stays. */
+/* Removes all but the newest `keep` of the checkpoints up to round `newest`. A later checkpoint has no row
+ * in the ledger yet, and stays. */
 void job_checkpoints_prune(int jobs_fd, uint64_t job, uint64_t newest, unsigned keep);

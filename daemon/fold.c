@@ -46,7 +46,8 @@ static void say_pinned(Manager *manager, uint64_t bytes) {
                         manager->context.state_directory, bytes >> 20, who, date);
 }
 
-/* Logs that a reader keeps the write-ahead file from shrinking, unless the file is small. */
+/* Logs that a reader keeps the write-ahead file from shrinking, unless the file is small or this was logged
+ * in the last hour. */
 static void note_pinned(Manager *manager, uint64_t bytes) {
         uint64_t now = now_usec();
 

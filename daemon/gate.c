@@ -3,9 +3,9 @@
  * a keeper receives the message's first byte with all the descriptors (daemon/keeper.h), and the gate
  * receives the rest of the message.
  *
- * A message with descriptors waits until the gate has taken all other messages from the bus, and then for
- * its user's turn. A message without descriptors passes at once, unless an earlier one of the same
- * connection waits. */
+ * A message with descriptors waits until the gate has taken the other messages that have come (at most
+ * TAKEN_AT_ONCE), and then for its user's turn. A message without descriptors passes at once, unless an
+ * earlier one of the same connection waits. */
 #include "daemon/gate.h"
 
 #include <assert.h>
@@ -42,9 +42,9 @@
 #define REST_MSEC         10000
 #define PAUSE_MSEC        100
 
-/* Limits of the messages that wait in the gate: their number; their bytes, though one message may always
- * wait; and how many are taken from the bus before one is passed on, so that a flood does not delay messages
- * that wait already. */
+/* Limits of the messages that wait in the gate: their number; their bytes, which the message that was taken
+ * last may exceed; and how many are taken from the bus before one is passed on, so that a flood does not
+ * delay messages that wait already. */
 #define WAITING_MAX       256u
 #define WAITING_BYTES_MAX (64u << 20)
 #define TAKEN_AT_ONCE     64u
@@ -104,8 +104,9 @@ static int wait_for_bus(const Gate *gate) {
         }
 }
 
-/* Reads all n bytes of a part of a message that has no descriptors, or returns -EPIPE. The descriptor of the
- * bus may be non-blocking, since the daemon shares it. */
+/* Reads all n bytes of a part of a message that has no descriptors, or returns a negative errno (-EPIPE: the
+ * bus or the daemon has closed its end). The descriptor of the bus may be non-blocking, since the daemon
+ * shares it. */
 static int receive(const Gate *gate, uint8_t *p, size_t n) {
         int r;
 
@@ -189,9 +190,9 @@ static uint32_t uid_of(Gate *gate, const char *sender) {
 }
 
 /* The keeper that had the order was killed. If it had read the first byte, the message is passed on without
- * descriptors, and its sender gets an error that says so. 0: the first byte is still there. The gate finds
- * this out from the next bytes: a whole message begins with byte order, type, flags and the version 1, and a
- * message without its first byte never does. */
+ * descriptors, and its sender gets an error. 0: the first byte is still there. The gate finds this out from
+ * the next bytes: a whole message begins with byte order, type, flags and the version 1, and a message
+ * without its first byte never does. */
 static int take_over(Gate *gate, const uint8_t start[4], Received *ret) {
         size_t n = 0;
         int r;
@@ -204,7 +205,8 @@ static int take_over(Gate *gate, const uint8_t start[4], Received *ret) {
 }
 
 /* Lets a keeper of the sender's user receive the message's first byte with its descriptors. The gate has
- * looked at n bytes of the message, which hold the sender's name. 0: there is no message. */
+ * looked at n bytes of the message, which hold the sender's name. 0: nothing was taken, and the gate tries
+ * again later. */
 static int take_descriptors(Gate *gate, size_t n, Message *m) {
         Received received;
         WireFields fields = {};

@@ -27,5 +27,6 @@
 int gate_start(const char *address, int *ret_in, int *ret_out);
 
 /* Call this in a process that may hang. Returns a new descriptor: for a token, the descriptor that its
- * keeper holds; for any other descriptor, a duplicate. -ENOLINK: the token's keeper has ended. */
+ * keeper holds; for any other descriptor, a duplicate. -ENOLINK: the token's keeper has ended, or does not
+ * answer within 10 s. */
 int gate_fetch(int token);

@@ -10,5 +10,5 @@
  * reaps the child. */
 int helper_start(int socket_type, int *ret_channel, int *ret_pid_fd);
 
-/* Ends a helper. Both descriptors may be negative. A child that still runs is killed. */
+/* Ends a helper. Both descriptors may be negative. A child with a pid_fd is killed if it still runs. */
 void helper_end(int channel, int pid_fd);

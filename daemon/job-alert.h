@@ -12,5 +12,6 @@ uint32_t alerts_reached(const setting_amounts *amounts, uint64_t full_nano);
  * between, it is announced twice rather than never. */
 void job_alert(Job *job);
 
-/* Asks the user's service manager to start the unit of OnEnd=. Call it when the job has ended. */
+/* Asks the user's service manager to start the unit of OnEnd=, in user mode and for a job that trains. Call
+ * it when the job has ended. */
 void job_start_unit(const Job *job);

@@ -333,7 +333,7 @@ static int method_open_checkpoint(sd_bus_message *m, void *userdata, sd_bus_erro
 #define PROPERTY_NEVER SD_BUS_VTABLE_PROPERTY_CONST
 #define PROPERTY_STATE SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
 #define PROPERTY_ROUND SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
-#define ANYBODY        SD_BUS_VTABLE_UNPRIVILEGED /* each method checks its caller by itself */
+#define ANYBODY        SD_BUS_VTABLE_UNPRIVILEGED /* a method that is not for all users checks its caller */
 
 const sd_bus_vtable job_vtable[] = {
         SD_BUS_VTABLE_START(0),

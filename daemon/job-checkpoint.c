@@ -137,8 +137,8 @@ static void on_verified(int result, void *userdata) {
                 look_on(job);
 }
 
-/* Verifies the next older checkpoint. 1: a process is reading it; other values are those of verify_file().
- * *ret_found: whether there is one. */
+/* Verifies the next older checkpoint. 1: on_verified() is called later; 0: the file is whole; negative: it
+ * is not, or could not be verified. *ret_found: whether there is such a checkpoint. */
 static int look_at_next(Job *job, bool *ret_found) {
         CheckpointSearch *search = job->search;
         LedgerCheckpoint checkpoint = {};

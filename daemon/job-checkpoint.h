@@ -4,8 +4,8 @@
 
 #include "daemon/job.h"
 
-/* fd: the checkpoint, opened and verified; -ENOENT: the life begins without one; or another negative errno.
- * round: the checkpoint's round; 0: this job did not write the checkpoint. */
+/* fd: the checkpoint, opened, and verified if this job wrote it; -ENOENT: the life begins without one; or
+ * another negative errno. round: the checkpoint's round; 0: this job did not write the checkpoint. */
 typedef void (*CheckpointChosen)(Job *job, int fd, uint64_t round);
 
 /* Chooses the checkpoint. The journal names damaged checkpoints that are newer than the chosen one, and they

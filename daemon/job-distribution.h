@@ -9,7 +9,8 @@
 uint32_t job_distribution(const Job *job, uint32_t *ret_n_learners, const char **ret_why);
 /* Whether the job still measures rounds, since there are too few so far for a choice. */
 bool job_measures(const Job *job);
-/* Chooses a distribution for the next life when enough rounds are measured, and writes it to the ledger. */
+/* Chooses the distribution when enough rounds are measured, and writes it to the ledger. If a life runs, a
+ * change is for the next one. */
 void job_distribute(Job *job);
 /* Whether the running life must end because another distribution was chosen for the next one. */
 bool job_moves(const Job *job);

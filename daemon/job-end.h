@@ -9,7 +9,7 @@ void job_finish(Job *job, uint32_t end, const char *sentence);
 /* Like job_finish(), for a queued job. A restarted daemon may not have read the records of such a job
  * yet. */
 void job_end_queued(Job *job, uint32_t end, const char *sentence);
-/* Fails the job, since another try would fail in the same way; or ends it as a user has asked. */
+/* Fails the job, since another try would fail in the same way; or ends it as it was asked to end. */
 void job_give_up(Job *job, const char *sentence);
 /* If the last record of a life says that the job is over, queues the job's end behind that record. Returns
  * whether it did. */

@@ -46,7 +46,8 @@ static int listen_for_us(const Job *job) {
 }
 
 /* Opens the standard error of the job's processes. In run mode this is the caller's standard error.
- * Otherwise it is a journal stream for this job, or the daemon's standard error. */
+ * Otherwise it is the daemon's, which the spawner replaces by a journal stream for this job if there is a
+ * journal. */
 static int open_stderr(const Job *job) {
         int fd = fcntl(job->stderr_fd >= 0 ? job->stderr_fd : STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 
@@ -56,7 +57,7 @@ static int open_stderr(const Job *job) {
 static void fill_launch(Job *job, Launch *launch) {
         JobContext *context = job->context;
         bool ranges = context_reserves_ids(context);
-        /* Jobs of several private daemons may have the same number, so the daemon's process id is added. */
+        /* Jobs of several daemons may have the same number, so the daemon's process id is added. */
         uint64_t range = job->row.id + (context->mode == DAEMON_SYSTEM ? 0 : (uint64_t) getpid());
 
         *launch = (Launch){

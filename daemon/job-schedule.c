@@ -25,8 +25,8 @@ saw(LogEntry *entry, const char *name, const char *format, ...) {
         log_field(entry, "ACTORD_SAW_%s=%s", upper, value);
 }
 
-/* One event for each round, with everything that the scheduler could see, for people who debug a scheduler.
- * If rounds are shorter than LOG_BURST allows, some events are left out here. The ledger has all
+/* One event for each decision, with everything that the scheduler could see, for people who debug a
+ * scheduler. If rounds are shorter than LOG_BURST allows, some events are left out here. The ledger has all
  * decisions. */
 static void say_decision(const Job *job) {
         const LedgerDecision *d = &job->decision;

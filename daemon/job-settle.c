@@ -144,8 +144,9 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* Notes that a question to the spawner failed. Returns true if the daemon gives up: there is no cgroup, or
- * it has asked too often. Otherwise the daemon asks again later. */
+/* Notes that a question to the spawner failed. Returns true if the daemon gives up: there is no cgroup,
+ * another try would fail in the same way, or it has asked too often. Otherwise the daemon asks again
+ * later. */
 static bool failed(Job *job, int error, const char *sentence) {
         if (error != -ENOENT && !context_lacks_for_ever(job->context, error) &&
                         job->settling.n_tries++ < TRIES_MAX &&

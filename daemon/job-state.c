@@ -38,7 +38,7 @@ static void count(JobContext *context, JobState state, int by) {
 void job_set_state(Job *job, JobState state) {
         static const char *const rows[_JOB_STATE_MAX] = {
                 [JOB_QUEUED] = "queued",
-                [JOB_STARTING] = NULL, /* row.state stays "queued" or "running" until the life runs */
+                [JOB_STARTING] = NULL, /* row.state stays; note_life() sets it to "running" */
                 [JOB_RUNNING] = "running",
                 [JOB_ENDING] = "running",
                 [JOB_ENDED] = "ended",

@@ -5,7 +5,8 @@
  * All ends take one path. A job has lives. When its invoker or learner dies, the life is over: its remaining
  * records are read, its usage is settled (job-settle.c), and the next life goes on from the newest
  * checkpoint whose file is whole. The job itself is over when its last record says so, when it was asked to
- * end, or when LIVES_MAX lives in a row have brought no checkpoint. */
+ * end, when another life would fail in the same way, or when LIVES_MAX lives in a row have brought no
+ * checkpoint. A verification has one life only. */
 #include "daemon/commit.h"
 #include "daemon/job-alert.h"
 #include "daemon/job-end.h"
@@ -136,8 +137,8 @@ static void begin_next_life(Job *job, uint64_t wait_usec) {
         job_arm_runtime(job);
 }
 
-/* Whether the life failed because the host lacked something for a time. Always false for a job that has
- * completed no round, and so has no work to lose. */
+/* Whether the life failed because the host lacked something for a time. Always false for a life that has
+ * completed a round, and for a job that has completed none, and so has no work to lose. */
 static bool lacked(const Job *job) {
         return job->progress.life == job->row.life && progress_lacked(&job->progress);
 }

@@ -2,8 +2,8 @@
 /* Finds an invoker that hangs. An invoker sleeps until something happens, so silence alone means nothing.
  * After a while of silence the daemon asks it for an answer. If no answer comes, the invoker hangs, and its
  * life is over. Some events, such as an invoker's end, have a deadline; after the deadline the invoker is
- * killed. Deadlines count only time during which the daemon runs: while the host sleeps or the daemon is
- * stopped, no invoker becomes late. */
+ * killed. The time for an answer counts only while the daemon runs: after a sleep of the host or a stop of
+ * the daemon, the daemon asks again. Deadlines go on meanwhile. */
 #include "daemon/commit.h"
 #include "daemon/job-watch.h"
 

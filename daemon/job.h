@@ -89,7 +89,7 @@ struct Job {
         /* the invoker reported something impossible, so no more of its records are read */
         bool disbelieved;
         char *life_error;      /* why the daemon gave this life up; NULL: it did not */
-        int life_error_number; /* the positive errno with which the invoker failed to begin; 0: it began */
+        int life_error_number; /* the positive errno for which the life did not begin; 0: none is known */
         /* why the life is given up when the deadline passes; NULL: the reason is given elsewhere */
         const char *deadline_what;
         unsigned n_delays; /* how often the next life could not begin and was put off */
@@ -99,7 +99,7 @@ struct Job {
         uint64_t acknowledged;
         Plan plan; /* the plan as it was sent */
         uint64_t stop_deadline_nsec;
-        uint64_t turn_usec;      /* CLOCK_BOOTTIME: when the job last left the queue, or was adopted */
+        uint64_t turn_usec;      /* CLOCK_BOOTTIME: when it left the queue, was adopted, or began to run */
         const char *back_reason; /* why the job is sent back to the queue; NULL: it is not */
         int stderr_fd;           /* in run mode: the caller's standard error */
         Directories directories; /* as the submitter opened them; a restart may lose some */
@@ -109,7 +109,7 @@ struct Job {
                 bool noted, queued, durable; /* the end is known; passed to the ledger; committed */
                 bool has_policy;
                 uint32_t end;   /* PlanEnd */
-                char *sentence; /* why the job failed; NULL: it did not */
+                char *sentence; /* why the job ended so; NULL: its result says all */
                 uint64_t usec;
                 uint8_t policy_sha256[32];
         } end;

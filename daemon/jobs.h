@@ -10,7 +10,7 @@
 typedef struct Job Job;
 
 typedef struct Jobs {
-        /* all jobs whose end is not in the ledger yet, in the order of their numbers */
+        /* all jobs whose end was not announced yet, in the order of their numbers */
         GPtrArray *all;
         uint32_t n_queued, n_running;
         GQueue work;          /* of Job: those with news */
@@ -24,8 +24,8 @@ typedef struct Jobs {
                         **job##_end = job##_at + (jobs)->all->len; \
                         job##_at < job##_end && (job = *job##_at); job##_at++)
 
-/* What has changed in a job, for the bus. The daemon announces changes soon or, with JOB_CHANGE_NOW, before
- * it does anything else. */
+/* What has changed in a job, for the bus. The daemon announces changes about 0.1 s later or, with
+ * JOB_CHANGE_NOW, in its next turn of work. */
 typedef enum JobChange {
         JOB_CHANGE_STATE = 1,
         JOB_CHANGE_ROUND = 2,
@@ -43,8 +43,8 @@ typedef enum JobNews {
 Job *jobs_find(const Jobs *jobs, uint64_t id);
 void jobs_add(Jobs *jobs, Job *job);
 
-/* Call this when a job has left the queue, runs, or has ended. Soon the daemon chooses the next job, and
- * checks whether jobs trade CPU weight. */
+/* Call this when a job has entered or left the queue, runs, or has ended. Soon the daemon chooses the next
+ * job, and checks whether jobs trade CPU weight. */
 void jobs_schedule(Jobs *jobs);
 /* Takes the next job with news from the list; NULL: there is none. */
 Job *jobs_next_work(Jobs *jobs);

@@ -35,7 +35,7 @@
 
 typedef struct Slot {
         pid_t pid;     /* 0: the place is free */
-        uint32_t uid;  /* whose descriptors the keeper holds; the keeper sets this and the fields below */
+        uint32_t uid;  /* whose descriptors it holds; the keeper sets this, busy and is_up */
         uint32_t busy; /* the keeper holds descriptors */
         uint32_t is_up;
         uint64_t started_nsec;
@@ -198,8 +198,8 @@ static void keep(Shared *shared, Slot *slot, int bus_fd, uint32_t uid, int answe
                 __atomic_store_n(&slot->uid, uid, __ATOMIC_RELAXED);
                 __atomic_store_n(&slot->busy, 1, __ATOMIC_RELEASE);
         }
-        /* If the user has as many descriptors in flight as the kernel allows, the answer goes without
-         * descriptors. */
+        /* If the daemon's user has as many descriptors in flight as the kernel allows, the answer goes
+         * without descriptors. */
         if (message_send(answers_fd, &m.answer, sizeof(m.answer), m.tokens.fds, m.tokens.n) < 0)
                 (void) message_send(answers_fd, &m.answer, sizeof(m.answer), NULL, 0);
         close_all(&m.tokens);
@@ -364,7 +364,7 @@ static bool may_keep(const Keepers *keepers, uint32_t uid) {
         return count_of_user(keepers, uid) < KEEPERS_USER_MAX;
 }
 
-/* The slot of the keeper that gets the order for a message of this user. */
+/* The socket for the order for a message of this user, or -errno. */
 static int place_of(Keepers *keepers, uint32_t uid) {
         unsigned n_ready = count_ready(keepers);
         int r;
@@ -394,8 +394,8 @@ static int place_order(Keepers *keepers, int fd, uint32_t uid, bool *ret_attic) 
                 return place;
         *ret_attic = place == keepers->attic_fd;
         r = message_send(place, &order, sizeof(order), &fd, 1);
-        /* This user has as many descriptors in flight as the kernel allows (unix(7)), so a new process gets
-         * the order. */
+        /* The daemon's user has as many descriptors in flight as the kernel allows (unix(7)), so a new
+         * process gets the order. */
         if (r == -ETOOMANYREFS) {
                 *ret_attic = !may_keep(keepers, uid);
                 return *ret_attic ? attic_start(keepers, &first)

@@ -36,7 +36,8 @@ Keepers *keepers_free(Keepers *keepers);
 
 /* Lets a keeper receive the next byte of this socket, with this user's descriptors. 1: done. 0: there was no
  * keeper; try again. -ECHILD: the keeper was killed meanwhile. The socket shows whether it had taken the
- * byte; if so, the descriptors are gone with it. Another -errno: no keeper answers. */
+ * byte; if so, the descriptors are gone with it. Another -errno: no keeper answers, or it could not receive
+ * the byte. */
 int keepers_receive(Keepers *keepers, int fd, uint32_t uid, Received *ret);
 
 /* How many keepers there are. A keeper that has ended is noticed only when the next message comes or the

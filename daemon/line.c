@@ -385,7 +385,7 @@ static int on_gone(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return 0;
 }
 
-/* Subscribes to the names that leave the bus. This is done when the first call waits, not earlier:
+/* Subscribes to the names that leave the bus. This is done when the first call enters a line, not earlier:
  * connections of a bus end often. */
 static void watch_callers(Lines *lines) {
         Manager *manager = lines->manager;

@@ -3,15 +3,16 @@
  * asks for a user's groups, or for an earlier call of the same connection. Then the daemon keeps its
  * message, and its handler runs again when its turn has come. Users take turns, so that a user with many
  * calls does not delay a user with few. Every line has limits and a deadline. Beyond them, the answer is the
- * error Busy, which asks the caller to try again. When a caller leaves the bus, its calls leave their lines,
- * too. */
+ * error Busy, which asks the caller to try again. When a caller leaves the bus, its calls that want an
+ * answer leave their lines, too. */
 #pragma once
 
 #include "daemon/manager.h"
 #include "daemon/users.h"
 
+/* Limits of each line: calls, and bytes of their messages; of all users, and of one user. */
 #define LINE_CALLS_MAX      4096u
-#define LINE_CALLS_USER_MAX 1024u /* at most MaxJobsPerUser= of them are submissions */
+#define LINE_CALLS_USER_MAX 1024u
 #define LINE_BYTES_MAX      (64ull << 20)
 #define LINE_BYTES_USER_MAX (16ull << 20)
 /* How many calls may wait in a line, at most `most`. Each call may bring GATE_DESCRIPTORS_MAX descriptors.
@@ -73,7 +74,7 @@ int line_enter(Lines *lines, LineName name, sd_bus_message *message, uint32_t ui
 bool line_has(const Lines *lines, LineName name, sd_bus_message *message);
 /* Ends the call's turn. A call that is not in the line is ignored. */
 void line_leave(Lines *lines, LineName name, sd_bus_message *message);
-/* Lets waiting calls try again, because something that a call waited for has happened. */
+/* Lets the calls that have their turn try again, because something that they waited for has happened. */
 void line_again(Lines *lines, LineName name);
 
 /* Runs the handler of a kept call, and answers the caller if the handler fails. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A list reads rows of one index, the newest first. So its cost depends only on its length, and not on the
- * size of the ledger. */
+/* A list reads rows of one index, the newest first. So its cost depends on how many rows it reads, and not
+ * on the size of the ledger. */
 #include "daemon/listing.h"
 
 #include <assert.h>
@@ -109,7 +109,7 @@ int method_list_jobs(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         return reply_send(reply);
 }
 
-/* Which rows the caller wants. The strings belong to the message. */
+/* Which rows the caller wants. environment and tag belong to the message. */
 typedef struct Filter {
         char **states; /* NULL: all states */
         const char *environment, *tag;

@@ -28,8 +28,8 @@ void log_open(int max_priority);
 const char *message_id(Message message);
 
 void log_begin(LogEntry *entry, Message message);
-/* Adds a field such as "ACTORD_JOB=%lu". A field that is too long is cut. A line break in a value becomes a
- * space only on stderr. */
+/* Adds a field such as "ACTORD_JOB=%lu". A field that is too long is cut. In the journal, control characters
+ * of a value are written as numbers (\x0a). */
 void log_field(LogEntry *entry, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Sends at most LOG_BURST events of one message id in LOG_INTERVAL_SEC. The next event after that says how
  * many were left out. */

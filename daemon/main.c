@@ -20,8 +20,8 @@
 #include "lib/limits.h"
 
 /* Exit statuses of a start that failed, as systemd names them (systemd.exec(5), "Process Exit Codes"). After
- * FAILURE_CONFIG and FAILURE_SECOND, actord.service does not restart, since every further start would fail
- * in the same way. */
+ * all but FAILURE_OTHER, actord.service does not restart, since every further start would fail in the same
+ * way. */
 enum {
         FAILURE_OTHER = 1,   /* FAILURE: another try may succeed, as on a full disk or without a bus */
         FAILURE_USAGE = 2,   /* INVALIDARGUMENT: the command line */

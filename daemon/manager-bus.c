@@ -269,7 +269,7 @@ static int method_get_price_sheet(sd_bus_message *m, void *userdata, sd_bus_erro
         return sd_bus_reply_method_return(m, "s", text);
 }
 
-#define ANYBODY SD_BUS_VTABLE_UNPRIVILEGED /* each method checks its caller by itself */
+#define ANYBODY SD_BUS_VTABLE_UNPRIVILEGED /* a method that is not for all users checks its caller */
 #define SUBMIT_ARGS(type) \
         SD_BUS_ARGS(type, text, "s", file_name, "a(ss)", overrides, "a{sh}", files, "a{sv}", options)
 #define CONST_(name, type, getter, member) \

@@ -105,7 +105,7 @@ static bool is_idle(const Manager *manager) {
 }
 
 /* The bus has answered: the name is released, and all messages that came to it before have been handled. If
- * one of them brought a job, the daemon stays. */
+ * one of them brought work, the daemon stays. */
 static int on_released(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
 

@@ -213,8 +213,8 @@ static int open_ledger(Manager *manager) {
 }
 
 static int on_sigchld(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
-        /* Reaps spawners and, in run mode, processes of a job that have lost their parent. The daemon learns
-         * of ends by pidfds and sockets, not here. */
+        /* Reaps spawners, helpers and, in run mode, processes of a job that have lost their parent. The
+         * daemon learns of ends by pidfds and sockets, not here. */
         while (waitpid(-1, NULL, WNOHANG) > 0)
                 ;
         return 0;
@@ -405,7 +405,7 @@ static void say_ready(const Manager *manager) {
                         daemon_mode_to_string(manager->context.mode), n, n == 1 ? " has" : "s have");
 }
 
-/* Logs the vector width on a CPU below x86-64-v3. */
+/* Logs that kernels are plain C, on a CPU without AVX2 and FMA. */
 static void say_width(void) {
         if (width_of_class(KERNEL_CLASS_AUTO) == WIDTH_SCALAR)
                 log_line(LOG_NOTICE,

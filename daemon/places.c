@@ -13,7 +13,7 @@
 #include "daemon/users.h"
 #include "lib/boottime.h"
 
-/* After a job has begun to run, the daemon waits at least this long until it looks at the job again. */
+/* If nothing else happens, the daemon waits at least this long until it looks at the places again. */
 #define LOOK_AGAIN_USEC (200ull * 1000)
 
 typedef struct UserState {
@@ -137,8 +137,8 @@ static void send_back(Manager *manager) {
         }
 }
 
-/* The time until the end of the day, if queued jobs are held because their user has spent the day's
- * money. */
+/* The time until the end of the day, but at most SPENDING_LOOK_USEC, if queued jobs are held because their
+ * user has spent the day's money; otherwise UINT64_MAX. */
 static uint64_t wait_for_day(const Manager *manager) {
         uint64_t now = (uint64_t) g_get_real_time(), wait = UINT64_MAX;
 

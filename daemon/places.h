@@ -4,6 +4,7 @@
 
 #include "daemon/manager.h"
 
-/* Starts the jobs that may start now. With Preempt=yes it also tells jobs beyond their user's share to go
- * back to the queue. */
+/* Ends queued jobs that can never run, sends back to the queue the jobs that are frozen or whose user has
+ * spent the day's money, and starts the jobs that may start now. With Preempt=yes it then also sends back
+ * jobs beyond their user's share. */
 void places_fill(Manager *manager);

@@ -12,9 +12,9 @@
 typedef struct PlanLink PlanLink;
 
 /* Functions that the event loop calls. A negative result of hello, written or failed ends the connection.
- * failed is called at most once, and before any hello. closed is the last call. The owner may free the link
- * in closed or later, but not in the other functions. error: 0 if the invoker has closed the connection;
- * otherwise a negative errno. */
+ * failed is called only before hello. closed is the last call. The owner may free the link in closed or
+ * later, but not in the other functions. error: 0 if the invoker has closed the connection; otherwise a
+ * negative errno. */
 typedef struct PlanLinkOps {
         int (*hello)(const Hello *hello, const struct ucred *peer, void *userdata);
         int (*written)(void *userdata);

@@ -22,14 +22,15 @@ typedef struct QueueEntry {
         bool queued, running;
         bool movable;        /* the job runs, and can go back to the queue without a loss */
         bool leaving;        /* the job runs, and has been told to go back */
-        uint64_t since_usec; /* when the job left the queue, or this daemon found it running */
+        uint64_t since_usec; /* when it left the queue, was found running, or began to run */
 } QueueEntry;
 
 /* The index of the job that may start now; -1: none may. */
 ssize_t queue_pick(const QueueEntry *entries, size_t n, uint32_t n_running_max);
 
 /* The index of the job that must go back now, so that another user gets a share; -1: none. This is the
- * youngest job of the user who exceeds the share most, if it has run for at least after_usec.
- * *ret_wait_usec: when to ask again if nothing changes; UINT64_MAX: never. */
+ * youngest job of a user beyond the share, if it has run for at least after_usec; of several such jobs, that
+ * of the user who exceeds the share most. *ret_wait_usec: how long to wait before asking again if nothing
+ * changes; UINT64_MAX: for ever. */
 ssize_t queue_preempt(const QueueEntry *entries, size_t n, uint32_t n_running_max, uint64_t after_usec,
                 uint64_t now_usec, uint64_t *ret_wait_usec);

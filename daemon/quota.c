@@ -150,8 +150,8 @@ static int money_row(const char *currency, uint64_t nano, void *userdata) {
                                : 0;
 }
 
-/* Adds a row for the quota's currency, and one for each other currency in which the user has spent money
- * today. */
+/* Adds a row for each currency in which the user has spent money today, and one for the quota's currency.
+ * Without a limit, the latter is there only if nothing was spent, and has no currency. */
 static int money_rows(Manager *manager, uint32_t uid, const Quota *quota, sd_bus_message *reply) {
         MoneyRows rows = { .reply = reply, .quota = &quota->money };
         int r;

@@ -11,8 +11,8 @@
 QuotaUsage quota_usage(const Manager *manager, uint32_t uid);
 
 /* Whether a user may submit this job. currency: that of the job's price sheet. A job is refused if it could
- * never run, or if the user has too many jobs. The quota must be known (quota_ask()). 0: the user may;
- * negative: no, and error is set. */
+ * never run, or if the user has too many jobs or no disk space left. The quota must be known (quota_ask()).
+ * 0: the user may; negative: no, and error is set. */
 int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, const char *currency,
                 sd_bus_error *error);
 
