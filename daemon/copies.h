@@ -9,7 +9,8 @@
 
 void copies_init(Manager *manager);
 
-/* Whether this call was seen before: it waits for its turn, or its copy is under way or ready. */
+/* Whether this call was seen before: it waits for its turn, its files are being copied, or the copy is
+ * ready. */
 bool copies_has(const Manager *manager, sd_bus_message *message);
 
 /* The files that may come with a job. */

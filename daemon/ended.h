@@ -5,7 +5,7 @@
 
 #include "daemon/manager.h"
 
-#define ENDED_KEPT 16u /* ended jobs that stay in memory: each takes about 130 kB, with its curve */
+#define ENDED_KEPT 16u /* ended jobs that stay in memory: each takes about 150 kB, with its curve */
 
 /* The job of this number, whether it has ended or not; valid until the event loop's next turn. NULL:
  * there is none, or its row cannot be read any more. */

@@ -10,7 +10,7 @@
  * the ledger, and asks the spawner.
  *
  * The spawner's answer is kept in a small file beside the job's socket. The file lasts as long as the
- * cgroup: until the machine restarts. */
+ * cgroup, until the machine restarts; in run mode it lasts longer. */
 #include "daemon/job-records.h"
 #include "daemon/job-settle.h"
 

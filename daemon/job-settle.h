@@ -18,7 +18,7 @@ void job_settle_blindly(Job *job);
 bool job_clear_away(Job *job);
 
 /* Keeps the spawner's report on the newest life in a file beside the job's socket, and reads it from there.
- * Like the cgroup, the file lasts until the host restarts. */
+ * Like the cgroup, the file lasts until the host restarts; in run mode it lasts longer. */
 void job_answer_keep(const Job *job);
 void job_answer_find(Job *job);
 /* Call this when the spawner need not remove anything more of this job. */

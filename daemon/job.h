@@ -68,7 +68,7 @@ struct Job {
                 /* asked: the spawner has to read or remove the cgroup, and has not answered; known: it
                  * has answered, or the daemon has given up */
                 bool asked, known;
-                bool closed; /* the life's last record is made */
+                bool closed; /* the life has its last record, or needs none */
                 unsigned n_tries;
                 int error;     /* why there is no reading */
                 uint64_t nsec; /* the reading of the cgroup's CPU time */

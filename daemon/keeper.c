@@ -350,7 +350,7 @@ static int attic_start(Keepers *keepers, const FirstOrder *first) {
         return 0;
 }
 
-/* Starts another attic if the current one holds ATTIC_FDS_MAX descriptors. */
+/* Starts an attic if there is none, or if the current one holds ATTIC_FDS_MAX descriptors. */
 static int attic_open(Keepers *keepers) {
         int r;
 

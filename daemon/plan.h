@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's side of the protocol in include/plan.h: connects to an invoker, receives Hello and Written,
- * copies records from its spool, and sends plans (which rounds may begin). Everything from the invoker is
- * checked: an impossible length, number or record ends the connection, never the daemon. */
+/* The daemon's side of the protocol in include/plan.h: connects to an invoker, receives Hello, Failed and
+ * Written, copies records from its spool, and sends plans (which rounds may begin). Everything from the
+ * invoker is checked: an impossible length, number or record ends the connection, never the daemon. */
 #pragma once
 
 #include <stdbool.h>

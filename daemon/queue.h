@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The order in which users' jobs start, and which job gives its place back (MaxJobs= places). Pure. Each
- * user's jobs start in the order of their submission. The user with the fewest running jobs is next; among
- * equal users, the one whose job came first. While other users wait, a user's jobs take at most the user's
- * share of the places. With preemption the youngest job beyond the share goes back to the queue. */
+ * user's jobs start in the order of their submission. Users below their share of the places come first, then
+ * the user with the fewest running jobs, then the one whose job came first. No place stays empty while a job
+ * waits. With preemption the youngest job beyond the share goes back to the queue. */
 #pragma once
 
 #include <stdbool.h>

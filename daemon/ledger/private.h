@@ -15,7 +15,7 @@
  * wait for space on a full disk. */
 #define LEDGER_PENDING_MAX     (2u * SPOOL_RECORDS)
 #define LEDGER_CHECKPOINTS_MAX 256u
-#define LEDGER_ENDS_MAX        4096u /* one end for each job that has not ended */
+#define LEDGER_ENDS_MAX        4096u /* ends of jobs that may wait for a commit; as many costs, too */
 
 /* The columns that lists show, in the order of LedgerListed. An index holds all of them. */
 #define LIST_COLUMNS                                                                                        \
