@@ -7,8 +7,8 @@
 
 #define ENDED_KEPT 16u /* ended jobs that stay in memory: each takes about 150 kB, with its curve */
 
-/* The job of this number, whether it has ended or not; valid until the event loop's next turn. NULL:
- * there is none, or its row cannot be read any more. */
+/* The job of this number, whether it has ended or not; valid until the event loop's next turn. NULL: there
+ * is none, or its row cannot be read any more, or it has not ended and this daemon only shows records. */
 Job *ended_find(Manager *manager, uint64_t id);
 /* Takes over a job that has ended and whose row says so. */
 void ended_keep(Manager *manager, Job *job);

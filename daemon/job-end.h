@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Ends a job. The job is `ending` until its end is durable in the ledger, and then `ended`. A commit that
- * fails is repeated. */
+/* Ends a job. The job is `ending` until its end is durable in the ledger, its invoker is gone and its cgroup
+ * is removed, and then `ended`. A commit that fails is repeated. */
 #pragma once
 
 #include "daemon/job.h"

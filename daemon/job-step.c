@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Decides what comes next for a job. Event sources of other files note facts (the invoker's process is gone,
- * the spawner has answered, a commit succeeded) and return; no other file draws conclusions from them.
+ * the spawner has answered, a commit succeeded) and return.
  *
  * All ends take one path. A job has lives. When its invoker or learner dies, the life is over: its remaining
  * records are read, its usage is settled (job-settle.c), and the next life goes on from the newest

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* In each iteration of the event loop, one call of each line has its turn. So messages from the bus are
- * served in between. */
+/* In each iteration of the event loop, at most one waiting call of each line gets its turn. So messages from
+ * the bus are served in between. */
 #include "daemon/line.h"
 
 #include <assert.h>

@@ -16,8 +16,8 @@
 #define LINE_BYTES_MAX      (64ull << 20)
 #define LINE_BYTES_USER_MAX (16ull << 20)
 /* How many calls may wait in a line, at most `most`. Each call may bring GATE_DESCRIPTORS_MAX descriptors.
- * All waiting calls together, including those of daemon/turns.h, may use half of the daemon's table of
- * descriptors; jobs need the rest. */
+ * The calls of a line may use half of the daemon's table of descriptors; jobs need the rest. daemon/turns.h
+ * has what the lines leave of this half. */
 unsigned calls_max(unsigned most);
 
 /* How long a call may wait, from its arrival. This is less than the 25 s for which callers wait by

@@ -35,9 +35,10 @@ static void let_ended_go(Manager *manager) {
         }
 }
 
-/* Whether the daemon may exit. In run mode it may when its job has ended. In other modes running jobs go on
- * without the daemon. It does not wait for a launch in flight: systemd orders scopes after the daemon's
- * unit, so it would not start the launch's scope before the daemon is gone. */
+/* Whether the daemon may exit. In run mode it may when its job has ended, or when the rows that the ledger
+ * lacks were saved elsewhere. In other modes running jobs go on without the daemon. It does not wait for a
+ * launch in flight: systemd orders scopes after the daemon's unit, so it would not start the launch's scope
+ * before the daemon is gone. */
 static bool may_exit(const Manager *manager) {
         return manager->context.mode != DAEMON_RUN || manager->rest_kept ||
                manager->context.jobs.n_queued + manager->context.jobs.n_running == 0;
