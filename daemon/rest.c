@@ -30,7 +30,7 @@ DEFINE_CLEANUP(Job *, job_free)
 DEFINE_CLEANUP(Ledger *, ledger_close)
 
 /* The directories in which a *rest* may be stored (rows that the ledger did not take: daemon/rest.h), in the
- * order in which they are tried. NULL: there is no such directory. */
+ * order in which they are tried. */
 static void places(const char *state_directory, const char *ret[5]) {
         const char *const all[] = { state_directory, g_get_tmp_dir(), "/var/tmp", "/dev/shm",
                 g_get_user_runtime_dir() };

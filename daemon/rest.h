@@ -10,5 +10,6 @@
 int rest_keep(Manager *manager, char **ret);
 
 /* `actord --recover`: adds rows to a ledger, and ends jobs whose daemon was killed. The directory has the
- * ledger, or it is the separate directory of rest_keep() for a ledger elsewhere. Prints what it did. */
+ * ledger, or it is the separate directory of rest_keep() for a ledger elsewhere. Prints what it did, or why
+ * it failed: -EPERM: another user's directory; -EBUSY: the run still goes on; another negative errno. */
 int rest_recover(const char *directory);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The user of each name on the bus, as the bus has reported it. A unique name is never given to another
- * connection, so an entry stays valid, and the names of ended connections only take up room. For each user
- * the table has room for as many names as a bus allows a user at once. If there are more, the oldest ones
- * are dropped. */
+ * connection, so an entry stays valid, and the names of ended connections only take up room. A user may have
+ * as many names in the table as a bus allows a user at once. If there are more, the user's oldest ones are
+ * dropped. If all users together have more than SENDERS_MAX, the oldest of all are dropped. */
 #pragma once
 
 #include <stdbool.h>

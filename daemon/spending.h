@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Limits the money that a user's jobs may cost in a day (MaxMoneyPerDayPerUser=). Their cost is written with
  * their records. A user who has reached the limit waits until the next day: queued jobs are held, and
- * running ones go back to the queue. The day is read from the wall clock each time, and is not stored. So a
- * restart, another time zone or a changed clock can only change which day it is. */
+ * running ones go back to the queue. Which day it is now is read from the wall clock each time, and is not
+ * stored. So a restart, another time zone or a changed clock can only change which day it is. */
 #pragma once
 
 #include "daemon/hold.h"
@@ -16,8 +16,8 @@
  * ledger. */
 #define SPENDING_NOTE_USEC (5000ull * 1000)
 
-/* Call this before a commit: it puts the jobs' costs so far into the same transaction as their records.
- * *ret_users are the users of those jobs; NULL: there are none. */
+/* Call this before a commit: it puts the costs so far of the jobs whose cost must be noted now into the same
+ * transaction as their records. *ret_users are the users of those jobs; NULL: there are none. */
 void spending_note(JobContext *context, GHashTable **ret_users);
 /* Call this after the commit: running jobs of users who have reached their limit go back to the queue. */
 void spending_look(JobContext *context, GHashTable *users);

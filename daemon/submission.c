@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads the message's text, settings, files and options. Every list has a limit, and descriptors are
- * accepted only under known names. Descriptors and strings are borrowed from the message. */
+/* Reads the message's text, settings, files and options. The list of settings has a limit, and files and
+ * options are accepted only under known names. The text and its name are copied; descriptors, settings and
+ * the values of options are borrowed from the message. */
 #include "daemon/submission.h"
 
 #include <assert.h>

@@ -30,7 +30,7 @@ typedef struct Submission {
 } Submission;
 
 /* Reads a message. from_fd: for SubmitJobFile. may_stderr: whether a file `stderr` is accepted. The message
- * must outlive the submission. */
+ * must outlive the submission. Call submission_done() after an error, too. */
 int submission_read(sd_bus_message *m, bool from_fd, bool may_stderr, Submission *ret, sd_bus_error *error);
 void submission_done(Submission *s);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writes a job's summary as lines NAME=NUMBER, and reads it back. One table has each number's name and its
+/* Writes a job's summary as lines NAME=VALUE, and reads it back. One table has each value's name and its
  * address in memory, for both directions. */
 #include "daemon/summary.h"
 
@@ -121,7 +121,8 @@ static Fields *fields_of(Progress *progress) {
         return fields;
 }
 
-/* Writes the line of a field. Fields that are 0 or were not measured get no line. */
+/* Writes the line of a field. Whole numbers that are 0, real numbers that were not measured (NaN), and empty
+ * names get no line. */
 static void append(GString *text, const Field *field) {
         char digits[G_ASCII_DTOSTR_BUF_SIZE];
 

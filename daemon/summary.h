@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The sums of all records of an ended job, as text: lines name=value, without those that are zero. The text
- * stays in the ledger when the records are removed. A later version reads the names that it knows. Pure. */
+/* The sums of all records of an ended job, as text: lines name=value. Whole numbers without a line are 0,
+ * and real numbers without a line were not measured. The text stays in the ledger when the records are
+ * removed. A later version reads the names that it knows. Pure. */
 #pragma once
 
 #include "daemon/progress.h"
@@ -8,5 +9,6 @@
 /* g_free() */
 char *summary_write(const Progress *progress);
 
-/* Reads into a progress that progress_init() made. -EBADMSG: a line has another form. */
+/* Reads into a progress that progress_init() made. -EBADMSG: a line has another form, or a metric has no
+ * name; a part may have been read then. */
 int summary_read(const char *text, Progress *progress);

@@ -5,6 +5,6 @@
 
 #include "daemon/manager.h"
 
-/* Starts the timer of the trade if two jobs could trade, or if a job must get the default weight back. The
- * timer stops by itself. */
+/* Starts the timer of the trade if two jobs could trade, if a job must get the default weight back, or if an
+ * answer about a weight is still to come. The timer stops by itself. */
 void trading_arm(Manager *manager);

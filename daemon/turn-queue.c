@@ -91,8 +91,9 @@ static void forget_empty(TurnQueue *queue, User *user, Connection *connection) {
         }
 }
 
-/* Takes the newest item from the user, or the connection of an unknown user, that has the most items, and
- * returns it. NULL: no user and no such connection has more than `one` items. */
+/* Takes an item from the user, or the connection of an unknown user, that has the most items, and returns
+ * it: the newest item of the user's connection with the most items. NULL: no user and no such connection has
+ * more than `one` items. */
 static void *give_way(TurnQueue *queue, unsigned one) {
         Connection *longest = NULL, *stranger;
         User *greatest = NULL;

@@ -4,8 +4,8 @@
  * of another user waits only for one of them. The daemon has two such queues: one of messages with
  * descriptors (daemon/gate.h), and one of calls (daemon/turns.h).
  *
- * When the queue is full, the user with the most items loses the newest of them. So a user who floods the
- * queue takes no place from another user. */
+ * When the queue is full, the user with the most items loses the newest item of the user's connection that
+ * has the most. So a user who floods the queue takes no place from another user. */
 #pragma once
 
 #include <glib.h>

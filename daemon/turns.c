@@ -119,8 +119,8 @@ static int on_turn(sd_event_source *source, void *userdata) {
         return 0;
 }
 
-/* Starts the source that serves waiting calls. It runs after the bus source in each turn of the loop, so
- * that it sees the newest calls. When enough calls have been read, it runs before the bus source. */
+/* Starts the source that serves waiting calls. It runs when the bus source has nothing left to read, so that
+ * it sees the newest calls. When enough calls have been read, it runs before the bus source. */
 static int arm(Turns *turns) {
         if (++turns->n_read >= CALLS_READ_MAX && turns->source)
                 return sd_event_source_set_priority(turns->source, SD_EVENT_PRIORITY_NORMAL - 1);

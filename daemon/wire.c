@@ -24,8 +24,8 @@ size_t wire_body_bytes(const uint8_t *message) {
         return word_at(message, 4);
 }
 
-/* A field is (code, variant), aligned to 8. The bus itself has written the sender and the number of
- * descriptors. The search ends at a field of an unknown form. */
+/* A field is (code, variant), aligned to 8. The bus itself has written the sender. The search ends at a
+ * field of an unknown form. */
 void wire_read_fields(uint8_t *message, size_t size, WireFields *ret) {
         enum { FIELD_SENDER = 7, FIELD_UNIX_FDS = 9 };
         size_t at = WIRE_START_BYTES;

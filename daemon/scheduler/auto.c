@@ -11,7 +11,7 @@
  *         s    the gradient's noise scale, in rows
  *         K    rounds that training takes with unlimited actors
  *         Ta   the time of a round's slowest actor, in seconds on the emulated clock
- *         Tm   the mean time of a round's actors, with start-up, in seconds
+ *         Tm   the mean time of a round's actors, in seconds; Ta and Tm are without start-up
  *         tl   the learner's time for one actor's rows, in seconds
  *         w    the value of a second: TimePrice= times what the price sheet charges for a learner's second
  *         C(A) what a round of A actors adds to the full total, in the sheet's currency
@@ -34,9 +34,9 @@
  *
  *         K (1 + b/A) (w (Ta + A tl) + C(A))
  *
- * K is the same for each A, so it is not needed. Prices have steps, so each A is tried. If a round cost
- * c0 + c1 A, with constants c0 and c1, the best A would be sqrt(b c0 / c1). This is so with proportional
- * prices, as in MinionsRL's equation 2 (Yu et al., AAAI 2024: allocation times time).
+ * K is the same for each A, so it is not needed. Prices have steps, so many A are tried (next_tried()). If a
+ * round cost c0 + c1 A, with constants c0 and c1, the best A would be sqrt(b c0 / c1). This is so with
+ * proportional prices, as in MinionsRL's equation 2 (Yu et al., AAAI 2024: allocation times time).
  *
  * Convention=server bills MaxActors= places for any number of working actors. There a round costs the same
  * with few actors and with many, so all of them act.
@@ -68,9 +68,9 @@
  * advantages predict. Rounds of A actors are compared with neighbouring rounds of other numbers, which shows
  * how progress grows with A (response.h). b begins with the value from theory, and later is the value that
  * fits these measurements best. Under the law of noise, b is the largest plausible value while it is unknown
- * whether more actors pay. So more actors are tried, for at least two rounds. Under the sharp law, the first
- * change comes after three rounds and goes all the way up; each further change comes after five rounds. A
- * change that did not pay is undone. This procedure is actord's own.
+ * whether more actors pay. So more actors are tried, for at least two rounds. Where more rows mean more
+ * gradient steps, the first change comes after three rounds, and each further change after five; a change
+ * may go all the way up. A change that did not pay is undone. This procedure is actord's own.
  *
  * Objective. cost-time is described above. With budget, w is 0. With deadline, only numbers with which
  * training ends in time are considered, and the one with the smallest C(A) times rounds is taken; if there
@@ -107,11 +107,11 @@
 #define ALIKE      1.12   /* costs within this ratio count as equal. By the sharp law: sqrt(1 + 1/4) */
 #define FAR        2.0    /* sharp law: a number so many times as large is taken even if it saves little */
 #define WORTH_IT   0.05   /* if a change saves a smaller share than this, nothing changes */
-#define STEP       2.0    /* the most by which the number changes in a round, as a factor */
-#define STEP_BLIND 4.0    /* the most in a round if no progress is measured */
+#define STEP       2.0    /* the most by which the number changes at once; steps_grow(): only downwards */
+#define STEP_BLIND 4.0    /* the same where no progress is measured */
 #define SEEN       2u     /* a number of actors is kept for so many rounds at least */
-#define SEEN_FIRST 3u     /* sharp law: so many rounds at least are made with MinActors= */
-#define SEEN_SHARP 5u     /* sharp law: a later number of actors is kept for so many rounds at least */
+#define SEEN_FIRST 3u     /* steps_grow(): so many rounds at least are made with the first number */
+#define SEEN_SHARP 5u     /* steps_grow(): a later number of actors is kept for so many rounds at least */
 #define RATIO_MOST 1e6    /* the largest ratio of costs or of progress that a decision reports */
 #define B_MOST     1e9    /* the largest b that is stored; any number of actors is small beside it */
 
@@ -173,7 +173,7 @@ static double usual_b(const JobSettings *s) {
         return fmax(USUAL_ROWS, s->minibatch_size) / ((double) s->envs_per_actor * s->rollout_steps);
 }
 
-/* The law to use while other numbers of actors have not been tried yet. */
+/* The law before rounds of different numbers of actors are compared. */
 static Law auto_theory(const Auto *a, const JobSettings *s) {
         double noise = newest_median(&a->noise), usual = usual_b(s);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Schedulers with which other schedulers are compared: constants, lists, and controls. A control spends as
- * much as another scheduler, but uses less information. Each scheduler is one formula, which decides for the
- * round k = view->round + 1. The first round is 1. */
+/* Schedulers of one formula each: Nitro's as in its paper, and those with which other schedulers are
+ * compared: constants, lists, and controls. A control uses less information than another scheduler. The
+ * formula decides for the round k = view->round + 1. The first round is 1. */
 #include <math.h>
 
 #include "daemon/scheduler/window.h"
@@ -71,9 +71,9 @@ static uint32_t random_count(const SchedulerView *view, SchedulerState *state) {
  * more actors where the surrogate objective is flat. R = -lambda_max / lambda_min of the objective's Hessian
  * (equation 2). The learner measures R at the end of the round before. Over the last n = Window= values, the
  * score is S_k = (Rmax - R_k) / (Rmax - Rmin) d^k with d = Decay=, and I_k = clip(Imax S_k, Imin, Imax). The
- * paper leaves some cases open. Here R is infinite without a negative curvature. A value that is not finite
- * never enters the window, and its score is 0. The score is also 0 while the window has only one value or
- * only equal values. */
+ * paper leaves some cases open. Here R is not a number unless there is curvature of both signs. A value that
+ * is not finite never enters the window, and its score is 0. The score is also 0 while the window has only
+ * one value or only equal values. */
 static uint32_t nitro_count(const SchedulerView *view, SchedulerState *state) {
         return window_count(view, state, view->statistics ? view->statistics->curvature_ratio : NAN);
 }

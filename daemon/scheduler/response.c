@@ -8,7 +8,7 @@
 #define CANDIDATES  21 /* candidates for b (response.h); the middle one is b by theory */
 #define MIDDLE      10
 #define LEAST       0.125 /* the middle candidate is at least this */
-#define MISFIT_MOST 4.0   /* one change adds at most this misfit, and cannot outweigh all others */
+#define MISFIT_MOST 4.0   /* the most for one change, before errors divide it; none outweighs all others */
 #define PLAUSIBLE   1.0   /* a candidate may be true if its misfit exceeds the best by at most this */
 #define CHANGE_MOST 1000.0
 
@@ -78,8 +78,8 @@ uint32_t response_rounds(const Response *response) {
         return response->n_stays > 0 ? stay_at(response, 0)->n_rounds : 0;
 }
 
-/* The mean progress of the first rounds of `after`, divided by that of the last rounds of `before`, of at
- * most eight rounds each. NaN: one of the two means is 0. */
+/* The mean progress of the first rounds of `after`, divided by that of the last rounds of `before` (Stay in
+ * response.h). NaN: one of the two means is 0. */
 static double change_between(const Stay *before, const Stay *after) {
         return before->last > 0 && after->first > 0 ? after->first / before->last : NAN;
 }

@@ -30,7 +30,9 @@ typedef struct Law {
 
 typedef struct Stay {
         uint32_t n_actors, n_rounds;
-        double first, last; /* mean progress of its first and its newest rounds, of at most eight each */
+        /* first: the mean progress of its first rounds, at most eight. last: a running mean of its progress,
+         * of which from the eighth round on each new round is an eighth */
+        double first, last;
 } Stay;
 
 typedef struct Response {
@@ -38,7 +40,8 @@ typedef struct Response {
         Stay stays[STAYS];
 } Response;
 
-/* Adds a round and its progress. Any unit of progress will do, if all rounds have the same. */
+/* Adds a round and its progress. Any unit of progress will do, if all rounds have the same. A progress that
+ * is NaN or negative is ignored. */
 void response_add(Response *response, uint32_t n_actors, double progress);
 
 /* The mean progress of the first rounds, at most eight. NaN: nothing was measured, or the number of actors
@@ -51,10 +54,9 @@ uint32_t response_rounds(const Response *response);
 /* theory: the law, and its b from theory. Sets the best and the hopeful candidate for b (see above). */
 void response_fit(const Response *response, Law theory, double *ret_best, double *ret_hopeful);
 
-/* The mean progress of the newest stay's first rounds, divided by the mean progress of the previous stay's
- * last rounds. At most eight rounds of each stay count, and the result is at most 1000. NaN: one of the two
- * means is not known, or was zero. *ret_before: the number of actors in the previous stay; 0: there was
- * none. */
+/* `first` of the newest stay, divided by `last` of the previous stay; under the sharp law the square of
+ * this, since the reported progress is a root there. The result is at most 1000. NaN: one of the two is not
+ * known, or was zero. *ret_before: the number of actors in the previous stay; 0: there was none. */
 double response_change(const Response *response, bool sharp, uint32_t *ret_before);
 
 /* The progress of a round of n_actors by `law`, for g = 1 (see above). */

@@ -4,8 +4,9 @@
  * the job's keyed streams. Its state is plain data of a fixed size, and is simply copied into a checkpoint's
  * row. So a restored job decides as it would have decided without the interruption.
  *
- * A decision is made once for each round, when the round before has ended. All times are by the emulated
- * clock. A row of include/schedulers.h holds the other facts that programs need about each scheduler. */
+ * A decision is made once for each round, when the round before has ended; without TRAIT_DECIDES, once for
+ * the whole job. All times are by the emulated clock. A row of include/schedulers.h holds the other facts
+ * that programs need about each scheduler. */
 #pragma once
 
 #include <glib.h>
@@ -117,7 +118,7 @@ static inline uint32_t scheduler_clip(const JobSettings *settings, double n) {
 }
 
 /* Streams of the job's seed for schedulers that draw numbers. They are keyed by the round for which a
- * decision is made, so they have no state to keep. */
+ * decision is made (PERMUTED: by a place in the list of numbers), so they have no state to keep. */
 typedef enum SchedulerStream {
         SCHEDULER_STREAM_RANDOM,
         SCHEDULER_STREAM_NOISE,
