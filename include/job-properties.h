@@ -8,8 +8,9 @@
 /* Tables are aligned by hand. */
 /* clang-format off */
 
-/* When a property changes. NEVER: it does not change; STATE: with the job's state, and the change is
- * announced at once; ROUND: with each round, and changes are announced at most ten times a second. */
+/* When a property changes. NEVER: it does not change; STATE: with the job's state, or when something else
+ * happens to the job; ROUND: with each round. A new state is announced at once, and other changes at most
+ * ten times a second. */
 
 /* X(D-Bus type, name, member of actorctl's JobStatus, when it changes) */
 #define JOB_PROPERTIES(X)                                          \

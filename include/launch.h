@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From daemon to spawner, once for each life of a job (the time until its processes end): one SEQPACKET
- * record with its descriptors. The answer is one LaunchAnswer, with the pidfd of the invoker if there is
- * one. The spawner opens no path of a user and reads no setting: it hands the settings to the invoker
- * unread.
+/* From daemon to spawner: one SEQPACKET record with its descriptors, once for each life of a job (the time
+ * until its processes end), and for each question about the job's cgroup (SETTLE, REMOVE, WEIGH). The answer
+ * is one LaunchAnswer, with the pidfd of the invoker if there is one. The spawner opens no path of a user
+ * and reads no setting: it hands the settings to the invoker unread.
  *
  * From spawner to invoker, across exec: a sealed memfd with the same record and the same descriptors at
  * fixed numbers (InvokerFd). */

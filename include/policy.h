@@ -113,10 +113,10 @@ static inline uint64_t network_inputs(const Network *network) {
         return (network->n_edited > 0 ? network->n_edited : network->n_observation) + beside;
 }
 
-/* The policy segment: banks with one policy version each. Only the learner writes the segment: it maps the
- * segment before the invoker seals it with F_SEAL_FUTURE_WRITE. All others map it read-only. Orders name the
- * version to use and its bank. A bank is not written while it has the newest version, or while an order in
- * progress names it. */
+/* The policy segment: banks with one policy version each. Only the learner (on a node, its invoker) writes
+ * the segment, which it has mapped before the invoker seals it with F_SEAL_FUTURE_WRITE. All others map it
+ * read-only. Orders name the version to use and its bank. A bank is not written while it has the newest
+ * version, or while an order in progress names it. */
 typedef struct PolicyHead {                     /* one bank; float parameters[] lie at parameters_at */
         uint64_t policy_version, n_env_steps;
         /* for normalised observations; 0: observations are used raw */

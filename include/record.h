@@ -96,8 +96,9 @@ typedef enum Fault {
  * kl is not D_KL of two consecutive policies. Before each gradient step of the round, the divergence from
  * the policy that acted is estimated, on the rows of the step. kl is the mean of these estimates. So if a
  * round takes one step, kl is 0, except for rounding. For many equal steps in one direction, it is a third
- * of the divergence at the end. This holds for PPO. For IMPACT, the divergence is from the target network,
- * which need not have acted. NaN: A2C, IMPALA and DQN do not estimate it, or a round of PPO took no step. */
+ * of the divergence at the end. This holds for PPO, SIMPPO and MAPPO. For IMPACT, the divergence is from the
+ * target network, which need not have acted. NaN: other algorithms do not estimate it, or the round took no
+ * step. */
 #define STATISTICS(X) LEARNED_STATISTICS(X) METRIC_STATISTICS(X) EVALUATION_METRIC_STATISTICS(X)
 
 #define LEARNED_STATISTICS(X)                                                                           \

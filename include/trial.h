@@ -92,8 +92,8 @@ typedef enum TrialPolicyNumber {
 } TrialPolicyNumber;
 
 /* PICTURE: an ActordView, then its ActordShapes. FRAME: an ActordFrame, then its pixels. RESET: doubles of
- * the state, then of the observation. STEP: a TrialStep, then doubles of the action, the observation and, if
- * asked for, the state. */
+ * the state (only of a ROLLOUT), then of the observation. STEP: a TrialStep, then doubles of the action, the
+ * observation and, if asked for, the state. */
 typedef struct TrialStep {
         double reward;
         uint32_t terminated, truncated;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The carrier's process may wait for its node or its relays, but only as long as the node may be silent. If
- * a relay does not read, the invoker kills it when the deadline of its order has passed. */
+/* The carrier's process may wait for its node, but only as long as the node may be silent, and for its
+ * relays. If a relay does not read or write, the invoker kills it when the deadline of its order has
+ * passed. */
 #include "invoker/carrier.h"
 
 #include <errno.h>
@@ -128,8 +129,8 @@ static void send_frame(Carrier *carrier, FrameKind kind, uint32_t container, uin
         send_bytes(carrier, more, n_more);
 }
 
-/* Sends the policy version that an order names. False: its bank holds another version by now. This happens
- * only if the order was given up meanwhile, and then its relay has ended. */
+/* Sends the policy version that an order names, unless the node has it. False: its bank holds another
+ * version by now. This happens only if the order was given up meanwhile, and then its relay has ended. */
 static bool send_policy(Carrier *carrier, const Order *order) {
         const PolicyLayout *l = &carrier->place->page->policy;
         const FramePolicy policy = { .version = order->policy_version, .bank = order->policy_bank };
@@ -178,7 +179,7 @@ static void line_close(Carrier *carrier, uint32_t container) {
                 order_ends(carrier, line);
 }
 
-/* Sends a relay's order. Its snapshots are copied and sent first, since the policy's bank then uses the same
+/* Sends a relay's order. The policy is copied and sent first, since the order's snapshots then use the same
  * memory. */
 static void line_order(Carrier *carrier, uint32_t container) {
         uint64_t bank_bytes = frame_bank_bytes(&carrier->place->page->segment);

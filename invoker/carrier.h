@@ -40,15 +40,15 @@ uint64_t carrier_patience_nsec(uint64_t longest_nsec, uint64_t timeout_nsec);
 
 /* How long a node has been silent. The head's host may have been stopped meanwhile, and then it sent no
  * pings. So the carrier counts not time but its own looks at the stream. It looks CARRIER_LOOKS times within
- * its patience (the longest silence that it allows). With each look except the last it sends a ping.
- * Pure. */
+ * its patience (the longest silence that it allows). With each look except the last it sends a ping, once
+ * the node has begun. Pure. */
 #define CARRIER_LOOKS 4u
 typedef struct Silence {
         uint64_t since_nsec; /* since the last message or look */
         uint32_t n_looks;    /* since the last message; the node is given up when it is CARRIER_LOOKS */
 } Silence;
 
-/* Call this when the node has sent something, or has got its first order. */
+/* Call this when the node has sent something, or gets an order while it has none. */
 void silence_broken(Silence *silence, uint64_t now_nsec);
 /* Whether it is time for the next look. If so, counts the look as one more without a message. */
 bool silence_grows(Silence *silence, uint64_t now_nsec, uint64_t patience_nsec);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The job's cgroup, which is delegated to the invoker. Its child cgroups (leaves) are one for the invoker,
- * one for each learner, and one for each container. All are reached through one directory descriptor, never
- * by a path. */
+ * one for each learner, and one for each container, unless the container has a scope of its own
+ * (ActorScope=each). All are reached through directory descriptors, never by a path from the root. */
 #pragma once
 
 #include <stdbool.h>
@@ -37,8 +37,8 @@ typedef struct Leaf {
 #define LEAF_EMPTY \
         { .fd = -EBADF, .freeze_fd = -EBADF }
 
-/* Moves the caller into a leaf of its own, unless it is there already, and enables every available
- * controller for leaves. */
+/* Moves the caller into a leaf of its own, unless it is there already, and enables every available one of
+ * these controllers for leaves. */
 int cgroup_enter(Cgroup *cgroup);
 /* Like cgroup_enter(), for an actor with a scope of its own (ActorScope=each). It moves the scope's first
  * process into a leaf instead of the caller. This process only keeps the scope alive. */

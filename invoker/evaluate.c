@@ -3,12 +3,13 @@
  * Its result depends only on the policy and on the episode's number, so any container may play it.
  *
  * A job that only evaluates plays in the containers that would otherwise train. A job that trains has more
- * containers for evaluations, with numbers from MaxActors= up; they are frozen between evaluations. If the
- * next round depends on the result, the episodes are played before the last record of the round. Otherwise
- * they are played beside the next round, and that round ends only after them. So there is one evaluation at
- * a time. The bank of its policy is not overwritten: the next update does not touch the newest version, and
- * the update after that waits. No checkpoint is written during an evaluation, so a job that continues from a
- * checkpoint has no evaluation to repeat. */
+ * containers for evaluations, with numbers from MaxActors= up; between evaluations they are frozen, or ended
+ * if the job keeps no idle containers. If the next round depends on the result, the episodes are played
+ * before the last record of the round. Otherwise they are played beside the next round, and that round ends
+ * only after them. So there is one evaluation at a time. The bank of its policy is not overwritten: the next
+ * update does not touch the newest version, and the update after that waits. No checkpoint is written during
+ * an evaluation. So a job that continues from a checkpoint repeats an evaluation only for its result, which
+ * may end the job (restored() in conduct.c). */
 #include <assert.h>
 #include <math.h>
 
@@ -42,9 +43,9 @@ void evaluate_begin(Invoker *invoker) {
                         pool_thaw(&invoker->pool, &invoker->pool.containers[k]);
 }
 
-/* Freezes (parks) the container until the next evaluation, if the job keeps idle containers. On the emulated
- * clock an evaluation takes no time, so the container counts as idle from the beginning of the
- * evaluation. */
+/* Freezes (parks) the container until the next evaluation, or ends it if the job keeps no idle containers.
+ * On the emulated clock an evaluation takes no time, so the container counts as idle from the beginning of
+ * the evaluation. */
 void evaluate_rest(Invoker *invoker, Container *c) {
         WarmRest rest = warm_rest(invoker->place.settings);
 

@@ -19,7 +19,8 @@ bool evaluation_is_beside(const JobSettings *settings, bool last);
  * none. */
 bool evaluation_is_possible(const Answer *answer, uint32_t horizon_steps);
 
-/* The number of the first infinite metric of an episode, from 1; 0: there is none. n: how many metrics. */
+/* The number of the first metric of an episode that is beyond FLT_MAX, from 1; 0: there is none. n: how many
+ * metrics. */
 uint32_t evaluation_impossible_metric(const Answer *answer, uint32_t n);
 
 /* Mean and sample deviation; NaN: there is none. Episodes are summed in the order of their numbers, so it

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Ends a job. No further order is given, and the actors are killed. If the newest checkpoint is not up to
- * date, the invoker tries to write a last one until it succeeds. Then it writes the last record, and waits
- * until the daemon has this record in its ledger. */
+/* Ends a job. Actors get no further order, and are killed. If the newest checkpoint is not up to date, the
+ * invoker orders a last one. If the file cannot be written, it tries again until it succeeds; after another
+ * fault there is no last checkpoint. Then it writes the last record, and waits until the daemon has this
+ * record in its ledger. */
 #include <assert.h>
 #include <errno.h>
 

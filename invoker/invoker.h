@@ -112,7 +112,7 @@ void cluster_want(Invoker *invoker, uint32_t n_containers);
 /* How many more nanoseconds the round's rollouts took on the emulated clock because nodes are pending. */
 uint64_t cluster_waited(const Invoker *invoker);
 void cluster_news(Invoker *invoker, const NodeNews *news); /* records the news, ends lost containers */
-/* Gives all nodes back. Returns whether the costs of all nodes have come. */
+/* Gives all nodes back. Returns whether the costs of all nodes have come, or are not awaited any more. */
 bool cluster_close(Invoker *invoker);
 
 /* evaluate.c */
@@ -138,7 +138,8 @@ uint32_t finish_reached(const Invoker *invoker);
 void finish_round(Invoker *invoker); /* closes a round that was learned from, with its record */
 void finish_begin(Invoker *invoker, uint32_t end, uint32_t fault, int32_t detail, uint32_t actor);
 void finish_advance(Invoker *invoker);
-/* Call this when the last checkpoint failed: it will be tried again, and the reason is reported. */
+/* Call this when the last checkpoint failed. It will be tried again if its file could not be written
+ * (FAULT_CHECKPOINT). A reason is reported when it is new. */
 void finish_checkpoint_failed(Invoker *invoker, uint32_t fault, int32_t detail);
 /* Call this when the learner died before the last checkpoint was written. Then this life of the job has
  * failed, even if the job was about to end, and the next life computes the missing part again. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The learner's process. It runs another program, so learner and actors never have each other's memory. It
- * gets all its memory as descriptors with fixed numbers. */
+/* The learner's process. Unless it also acts (fused.c), it runs another program, so learner and actors never
+ * have each other's memory. It gets all its memory as descriptors with fixed numbers. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

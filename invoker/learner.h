@@ -44,7 +44,8 @@ void learner_stop_serving(Learners *learners);
 /* Call this when the learner's deadline has passed. Moves the deadline if the learner has looked for its
  * actors' requests since, or if the learner also acts and has begun to learn. */
 void learner_look(Learners *learners, uint64_t now);
-/* Whether a late actor is waiting for the learner; then the actor's deadline is moved. */
+/* Whether a late actor is waiting for the learner; then the actor's deadline is moved, or the timer is set
+ * for another look. */
 bool learner_excuses(Learners *learners, Worker *actor, uint64_t now);
 /* Notes the answer of learner k. Returns whether all have answered; then learners->answer is their common
  * answer. */

@@ -28,12 +28,12 @@ void link_done(Link *link);
 /* Accepts a waiting connection, which replaces an earlier one, and sends Hello. 0; -EAGAIN: none waits;
  * another negative errno: the peer was gone already, and the earlier connection stays. */
 int link_accept(Link *link, const Hello *hello, const Spool *spool);
-/* Reads all waiting messages and passes acknowledgements to the spool. 1: the plan changed; 0: nothing new;
+/* Reads a few waiting messages, and passes acknowledgements to the spool. 1: a plan came; 0: nothing new;
  * negative: the connection is closed. */
 int link_receive(Link *link, Spool *spool);
 /* Tells the daemon of all new records in one message. link_receive() notices when the connection fails. */
 void link_tell(Link *link, const Spool *spool);
 
 /* For an invoker that cannot begin: waits for a while until the daemon connects, and sends the reason. First
- * it closes all other descriptors, since the limit of open files may be reached. */
+ * it closes all descriptors above listen_fd, since the limit of open files may be reached. */
 void link_tell_failed(int listen_fd, const Failed *failed);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The invoker's event sources: one epoll over workers' eventfds (bells), processes, signals, the daemon's
- * socket and one timer. It only reports which event came; invoker.c decides what follows. */
+ * sockets, those of actord-cluster and of carriers, and one timer. It only reports which event came;
+ * invoker.c decides what follows. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +24,7 @@ typedef enum EventKind {
 
 typedef struct Event {
         uint32_t kind;  /* EventKind */
-        uint32_t index; /* for a bell or a process: the worker's number; for a carrier: the node's number */
+        uint32_t index; /* for a bell or a process: the worker's number; for a carrier: the node's index */
 } Event;
 
 typedef struct Loop {

@@ -12,8 +12,8 @@ typedef struct Meter {
         int cpu_fd; /* cpu.stat of the process's cgroup; -EBADF: the process clock is read instead */
         clockid_t clock;
         bool has_clock;
-        int status_fd, refs_fd; /* the counter's value at the last reading */
-        uint64_t read_nsec;     /* the last reading */
+        int status_fd, refs_fd; /* status and clear_refs of the process, for its peak memory; or -EBADF */
+        uint64_t read_nsec;     /* the counter's value at the last reading */
         uint64_t peak_nsec;     /* when the peak was last read */
 } Meter;
 
@@ -25,13 +25,13 @@ int meter_init(int leaf_fd, Meter *ret);
 void meter_done(Meter *meter);
 
 /* Begins to meter a process. proc_fd: /proc as this process sees it; -EBADF: peak memory is not measured.
- * pid 0: the caller itself. */
+ * pid 0: the caller itself, without peak memory. */
 void meter_watch(Meter *meter, pid_t pid, int proc_fd);
 /* Call this when the process has been reaped. reaped_nsec: its whole CPU time, as wait4() reported it.
  * Returns its CPU time since the last reading. */
 uint64_t meter_unwatch(Meter *meter, uint64_t reaped_nsec);
 
-/* The CPU time since the last reading. */
+/* The CPU time since the last reading; 0 if the counter cannot be read. */
 uint64_t meter_take(Meter *meter);
 /* The highest resident memory since the last look; 0: not measured. The kernel prints a page of text for
  * this number, which takes as long as a short invocation. So it is read at most once in PEAK_INTERVAL_NSEC,

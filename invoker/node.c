@@ -120,7 +120,7 @@ static int make_memory(Service *node) {
         frame_limits(place->page, n, FRAME_SIDE_HEAD, &node->limits);
         r = frame_reader_init(&node->limits, &node->reader);
         /* A container may have two processes, one after the other, before the queue is sent, and each may
-         * send an answer and its end. The 16 are for the greeting and pings. */
+         * send an answer and its end. The 16 are for the answers to pings. */
         return r < 0 ? r : out_init(&node->out, 4 * n + 16);
 }
 
@@ -464,7 +464,7 @@ static int greet(Service *node) {
         return r < 0 ? r : write_full(INVOKER_FD_SOCKET, &hello, sizeof(hello));
 }
 
-/* Serves until the stream ends or brings an invalid frame. */
+/* Serves until a signal comes, or until the stream ends or brings an invalid frame. */
 static int serve(Service *node) {
         int r = greet(node);
 

@@ -266,7 +266,8 @@ static bool may_go(const Node *node, bool surplus, uint64_t idle_nsec, uint64_t 
         return surplus && (node->closing || idle_nsec >= most);
 }
 
-/* Gives back nodes that have been idle for long, while there are more nodes than wanted. */
+/* Gives back idle nodes: while there are more nodes than wanted, those that are closing or have been idle
+ * for long; and nodes that expire and are closing. */
 static void release_idle(Nodes *nodes, const uint32_t used[], uint64_t now) {
         uint64_t most = keep_nsec(nodes->place->settings);
         uint32_t n = count(nodes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The nodes of a cluster, as the head of the job sees them. This file tells actord-cluster how many nodes
  * the rounds need, starts a carrier for each node that is up, and chooses where a container's next process
- * runs. conduct.c decides what happens to containers whose node is lost. */
+ * runs. cluster.c ends the containers of a lost node, and conduct.c gives their orders again. */
 #pragma once
 
 #include <stdbool.h>
@@ -49,7 +49,7 @@ typedef struct Node {
 typedef struct NodeNews {
         uint32_t index;        /* the node's index in Nodes; NODE_NONE: it has none */
         uint32_t number, kind; /* ClusterEventKind */
-        bool emptied;          /* it had containers and has lost them */
+        bool emptied;          /* it takes no containers any more, and has lost those that it had */
         ClusterCost cost;
         NodeSum rest; /* use that no record has yet; if the node is GONE or LOST, no more will come */
         char words[32];
@@ -88,7 +88,7 @@ static inline bool nodes_exist(const Nodes *nodes) {
 }
 
 /* The number of nodes that a job with this many containers should ask for. node_cpus 0: the CPUs of a node
- * are not known yet, so the answer is one node. Pure. */
+ * are not known yet, so one node is enough. The answer is within the range. Pure. */
 uint32_t nodes_worth(uint32_t n_containers, uint32_t here_cpus, uint32_t node_cpus, setting_range range);
 
 /* The NodeCPUs of these nodes. node_cpus 0: not known yet; then a missing node counts as if it had as many
@@ -101,7 +101,7 @@ NodeCPUs nodes_cpus(
  * Pure. */
 uint64_t nodes_plausible_nsec(uint64_t told_nsec, uint64_t wall_nsec, uint32_t n_cpus);
 /* Chooses a node for one more container; NODE_NONE: this host. The host with the most free CPUs wins; among
- * equals, this host does, then the node with the lowest number. used: the containers of each node that is
+ * equals, this host does, then the node with the lowest index. used: the containers of each node that is
  * ready. Pure. */
 uint32_t nodes_choose(const Node nodes[], uint32_t n, const uint32_t used[], uint32_t here_cpus,
                 uint32_t here_used);

@@ -62,7 +62,7 @@ typedef struct Placement {
         int proc_fd;
 
         int page_fd, policy_fd;
-        int policy_read_fd; /* the same file for reading only; -EBADF: until policy_fd is sealed */
+        int policy_read_fd; /* the same file for reading only; without /proc, policy_fd once it is sealed */
         int *segment_fds;   /* [n_actors] */
         /* asks_fd: an epoll of the eventfds that actors signal; stop_fd: the invoker's own eventfd in this
          * epoll; -EBADF: actors act by themselves */

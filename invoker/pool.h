@@ -28,14 +28,13 @@ typedef struct Container {
         Cgroup scope; /* ActorScope=each: its own; fd -EBADF: the container is a leaf of the job's scope */
         uint32_t index, state;
         bool has_worker;   /* page and leaf exist; they are made at the first need */
-        bool fresh;        /* it has carried out no order: its next invocation is a cold one */
-        Imagined imagined; /* this container in a fleet in which nothing dies (pool_is_cold()) */
-        bool begins_cold;  /* the imagined container starts for this round */
+        bool fresh;        /* it has carried out no order but its first: its next invocation is a cold one */
+        Imagined imagined; /* fused.c: the emulated fleet's container, which has no process on this host */
         /* the OrderKind in progress, until it has succeeded or the failed process is reaped */
         uint32_t doing;
         Attempts starts;
         uint32_t unread; /* the actor whose last invocation is not metered yet, or ACTOR_NONE */
-        uint32_t fault;  /* the fault for which the invoker killed it; FAULT_NONE: it did not */
+        uint32_t fault;  /* the fault for which the invoker killed it; FAULT_NONE: there is none */
         int32_t detail;
         uint64_t spare_nsec;                        /* CPU time that no record has yet */
         uint64_t parked_nsec, parked_emulated_nsec; /* its idle time is billed from here on */
@@ -59,15 +58,7 @@ void pool_done(Pool *pool);
 int pool_make_ask_bells(Pool *pool); /* if the learner acts: makes asks_fd and stop_fd of Placement */
 int pool_fork(Pool *pool, Container *c);
 void pool_order(Pool *pool, Container *c, const Order *order);
-void pool_arrange(Pool *pool, uint32_t n_needed); /* parks (freezes) or thaws training containers */
-/* Call this at the start of a round: decides which imagined containers start for it. */
-void pool_imagine(Pool *pool, uint32_t n_needed);
-/* Whether an invocation starts cold. Where no container exists (fused), or under Clock=model, this is so for
- * the first invocation of an imagined container: it depends on the rounds, and not on what died. Otherwise
- * it is so for a container that has carried out no order. */
-bool pool_is_cold(const Pool *pool, const Container *c, uint32_t actor);
-/* After a restart: the imagined containers of these actors, which have acted before, exist already. */
-void pool_resume(Pool *pool);
+void pool_arrange(Pool *pool, uint32_t n_needed); /* parks (freezes), thaws or ends training containers */
 /* emulated_nsec: when the container became idle, on the emulated clock */
 void pool_park(Container *c, uint64_t emulated_nsec);
 void pool_thaw(Pool *pool, Container *c);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* How far a job has come: its phase, its round, the evaluation beside it, its newest checkpoint, and why it
- * ends. conduct.c, evaluate.c and finish.c change it; pool.c, learner.c and report.c read it. */
+ * ends. prepare.c, conduct.c, evaluate.c, finish.c and overlap.c change it, and learner.c when a learner is
+ * lost. pool.c, fused.c and report.c read it, and change only figures of the round's seats. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,7 +26,7 @@ typedef enum Phase {
         /* waits for the end of the evaluation; actors of overlapping rounds go on */
         PHASE_EVALUATING,
         PHASE_VERIFYING,
-        PHASE_ENDING, /* waits for the learner's answer, and for a last checkpoint */
+        PHASE_ENDING, /* waits for the learner's answer, a last checkpoint and the nodes' costs */
         PHASE_ENDED,  /* waits until the daemon knows of the end */
 } Phase;
 
@@ -43,13 +44,13 @@ typedef struct Evaluation {
         uint64_t closed_seq; /* the record that closed the round; 0: the round is still open */
         uint64_t started_nsec, started_emulated_nsec;
         uint64_t next_episode, n_done;
-        double *returns; /* [n_episodes]; NULL: the job does not train */
-        double *metrics; /* [metrics of an episode][n_episodes]; NULL: the job does not train */
+        double *returns; /* [n_episodes]; NULL: the job does not train, or never evaluates */
+        double *metrics; /* [metrics of an episode][n_episodes]; NULL: like `returns` */
 } Evaluation;
 
 typedef struct Checkpoints {
         bool restored;        /* the learner has a state worth keeping */
-        bool exists;          /* this job has written or restored a checkpoint */
+        bool exists;          /* this job has written a checkpoint, or restored one of its own */
         bool no_last;         /* no last checkpoint can be written: the state or the learner is lost */
         uint64_t round, nsec; /* the newest checkpoint's round and time */
         uint64_t retry_nsec;  /* when a failed last checkpoint is tried again */
@@ -80,7 +81,7 @@ typedef struct Progress {
         uint32_t taken;  /* where rounds overlap: the actor of the last round, or ACTOR_NONE */
 
         uint64_t round_nsec;          /* when the round began */
-        uint64_t update_nsec;         /* when its first TAKE was ordered */
+        uint64_t update_nsec;         /* when the learner was first ordered; fused: when it began to learn */
         uint64_t emulated_round_nsec; /* the last round's duration */
         /* the part of emulated_round_nsec in which the rollouts waited for nodes */
         uint64_t waited_nsec;
