@@ -94,7 +94,7 @@ typedef struct ClusterEvent {
         uint64_t memory_bytes;                  /* UP: the memory that actors may use there */
         ClusterCost cost;                       /* COST */
         char name[64];                          /* UP: the host's name; NUL-terminated */
-        /* the reason of PENDING, LOST or REFUSED: a line of printable ASCII, NUL-terminated */
+        /* the reason of PENDING, LOST, GONE or REFUSED: a line of printable ASCII, NUL-terminated */
         char words[256];
 } ClusterEvent;
 static_assert(sizeof(ClusterCost) == 48 && sizeof(ClusterEvent) == 392, "ABI");

@@ -83,7 +83,8 @@ typedef enum Barrier {
 typedef struct Distribution {           /* a row of the table: everything that defines a distribution */
         uint32_t host[_FRAGMENT_MAX];   /* FragmentHost */
         uint32_t round_barrier;         /* Barrier: the actors for which an update waits */
-        /* Barrier: the actors for which the learner waits before it acts; NONE: actors act by themselves */
+        /* Barrier: the actors for which the learner waits before it acts; NONE: the process that steps also
+         * acts */
         uint32_t inference_barrier;
         const char *help;
 } Distribution;

@@ -23,7 +23,8 @@ typedef enum RecordKind {
         /* the job runs. level: its sandbox level; limits_missing: the limits that are not enforced; metered:
          * the start-up of the job itself */
         RECORD_STARTED,
-        /* a container or the learner became ready; metered: its start-up, until its first order */
+        /* a container or the learner became ready or, with a fault, failed to; metered: its start-up, until
+         * its first order */
         RECORD_WORKER,
         RECORD_ROLLOUT,         /* one actor invocation */
         /* one evaluation episode; statistics.evaluation_mean: its return, metered.n_steps: its length */
@@ -131,10 +132,10 @@ typedef struct Statistics {
         uint64_t n_env_steps, n_episodes, policy_version;       /* since the job's beginning */
 } Statistics;
 
-typedef struct Metered {                        /* read by the invoker, never reported by the worker */
+typedef struct Metered {                        /* read by the invoker; workers' claims only divide it */
         uint64_t start_nsec, end_nsec;          /* CLOCK_BOOTTIME; for reports */
         uint64_t cpu_nsec;                      /* used since the previous reading of the counter */
-        uint64_t memory_peak_bytes;             /* VmHWM of the invocation; 0: not measured */
+        uint64_t memory_peak_bytes;             /* VmHWM since it was last read; 0: not measured */
         uint64_t memory_reserved_bytes;         /* the allocation, which is billed */
         /* computed once, by the invoker (lib/clock.c); all other programs only add it up */
         uint64_t emulated_nsec;

@@ -56,9 +56,9 @@ typedef struct TrialRequest {
         /* ROLLOUT: whether the state is sent after each step, too; how many numbers one given action has */
         uint32_t each_state, action_numbers;
         uint64_t n_actions;
-        /* the count of numbers of the states at which episodes begin, or 0: reset() begins them. PLAY... has
-         * a state for each of n_episodes. each_picture, for ROLLOUT: whether a PICTURE or FRAME follows each
-         * RESET and STEP */
+        /* the count of numbers of the states at which episodes begin, or 0: reset() begins them. ROLLOUT has
+         * one state, for its first episode; PLAY... has a state for each of n_episodes. each_picture, for
+         * ROLLOUT: whether a PICTURE or FRAME follows each RESET and STEP */
         uint32_t n_state, each_picture;
         /* PLAY...: how many episodes, and how many numbers the policy has: TrialPolicyNumber, then means,
          * inverse deviations, parameters */

@@ -2,8 +2,8 @@
 /* invoker <-> worker (an actor's container, or the learner): an order and its answer, in one page of shared
  * memory per worker. Both kinds of worker use the same page, since a learner's update is an invocation, too.
  * The worker sleeps on `go` (a futex; while cores are free, it spins first). The invoker sleeps in epoll on
- * one eventfd for each worker, the worker's bell. A worker rings its bell only while `asleep` is set. Only
- * lib/turn.c uses these words.
+ * one eventfd for each worker, the worker's bell. A worker rings its bell only while `asleep` is set; the
+ * invoker leaves it set. Only lib/turn.c uses these words.
  *
  *   invoker: order, go = n             worker: waits until go != done
  *   worker: answer, done = go, bell    invoker: sees done == go, reads and checks the answer */
@@ -48,11 +48,13 @@ typedef struct Order {          /* written by the invoker before go */
         uint64_t ordinal;
         /* the version to act with; TAKE: the version that acted; otherwise the newest */
         uint64_t policy_version;
-        /* ROLLOUT, EVALUATE, TAKE: the actor whose segment is used */
+        /* ROLLOUT, TAKE: the actor whose segment is used; EVALUATE: the number under which the container
+         * plays */
         uint32_t actor;
         /* ROLLOUT: the bank to read, while the other one is written; TAKE: the bank that the ROLLOUT read */
         uint32_t snapshot_bank;
-        /* LEARN: how many rollouts of the round were taken, those of actors 0 .. n_actors - 1 */
+        /* LEARN: how many rollouts of the round were taken; SERVE, and ROLLOUT for a learner that acts: the
+         * actors are 0 .. n_actors - 1 */
         uint32_t n_actors;
         uint32_t remote;                        /* ROLLOUT: 1: ask the learner for each action */
         /* the bank of policy_version; LEARN: the bank for the next version */
@@ -98,7 +100,7 @@ typedef struct Turn {
         _Atomic uint32_t go;                    /* counts orders; the worker waits while it equals `done` */
         uint8_t pad0[60];
         _Atomic uint32_t done;                  /* with its answer, the worker copies `go` here */
-        _Atomic uint32_t asleep;                /* the invoker sleeps, and wants to hear the bell */
+        _Atomic uint32_t asleep;                /* the invoker may sleep, and wants to hear the bell */
         _Atomic uint32_t parked;                /* the worker sleeps on `go`, and wants a wake-up */
         uint8_t pad1[52];
         Order order;

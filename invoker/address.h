@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Chooses the addresses of an actor's shared memory. A child that is forked without exec has its parent's
- * addresses. So each page that parent and child map gets a new address in the child: an actor's memory must
- * not reveal the invoker's addresses. */
+ * addresses. So each page that parent and child map gets a new address in the child, except a data set's: an
+ * actor's memory must not reveal the invoker's addresses. */
 #pragma once
 
 #include <stdint.h>

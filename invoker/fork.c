@@ -2,7 +2,8 @@
 /* Forks actors and learners. This is the only file of the invoker that uses actor/ and sandbox/, whose code
  * is in the invoker's program, too. An actor is forked without exec, so an administrator's environment is
  * loaded once for all actors. Before its sandbox closes, the actor maps its own memory at new addresses, and
- * unmaps all else. A learner's child is confined here, and goes on in learner.c. */
+ * unmaps the invoker's job page and settings. A learner's child is confined here, and goes on in
+ * learner.c. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -188,18 +188,18 @@ typedef struct ActordEnv {
          * part of the snapshot. */
         int (*metrics)(const void *instance, double *ret);
 
-        /* ABI 2; needed with ACTORD_ENV_COME_AND_GO. Called after reset(), restore() and step(). Writes into
-         * ret[n_agents] a 1 for each agent that is present in this state and acts in the next step, and a 0
-         * for the others. At least one agent must always be present. active() must change nothing, and the
-         * presence of agents must be part of the snapshot. The action of an absent agent is not read, its
-         * reward counts as 0, and nothing is learned from it. Its observation must still be within the
-         * bounds. When an agent leaves, its own episode ends as if it had terminated. */
+        /* ABI 2; needed with ACTORD_ENV_COME_AND_GO. Called after reset(), set_state(), restore() and
+         * step(). Writes into ret[n_agents] a 1 for each agent that is present in this state and acts in the
+         * next step, and a 0 for the others. At least one agent must always be present. active() must change
+         * nothing, and the presence of agents must be part of the snapshot. The action of an absent agent is
+         * not read, its reward counts as 0, and nothing is learned from it. Its observation must still be
+         * within the bounds. When an agent leaves, its own episode ends as if it had terminated. */
         int (*active)(const void *instance, uint8_t *ret);
 
-        /* ABI 2; needed if n_shared of the spec is above 0. Called after reset() and step(). Writes into
-         * ret[n_shared] the state that all agents share. A centralised critic reads this state after an
-         * agent's own observation. Its numbers must be within the bounds of observations. shared() must
-         * change nothing. */
+        /* ABI 2; needed if n_shared of the spec is above 0. Called after reset(), set_state() and step().
+         * Writes into ret[n_shared] the state that all agents share. A centralised critic reads this state
+         * after an agent's own observation. Its numbers must be within the bounds of observations. shared()
+         * must change nothing. */
         int (*shared)(const void *instance, float *ret);
 } ActordEnv;
 
