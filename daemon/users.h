@@ -8,7 +8,8 @@
 #include "daemon/hold.h"
 #include "daemon/job-context.h"
 
-/* How many processes may look up users' groups at once. */
+/* How many processes may look up users' groups at once, and how many calls of one user may wait for them at
+ * once (daemon/line.h). */
 #define LOOKUPS_MAX         8u
 #define LOOKUPS_USER_MAX    2u
 #define LOOKUP_TIMEOUT_USEC (10ull * 1000 * 1000)

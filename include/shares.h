@@ -32,7 +32,7 @@
                                 /* above 0.5 the job will be late; 0: it has no deadline */             \
         X(WEIGHT)               /* its bid for CPU weight (daemon/trade.h), on a logarithmic scale */   \
         X(DEMAND)               /* the share of the host's CPUs that it could use */                    \
-        X(CROWD)                /* the share of all jobs' demand for CPUs that the host cannot meet */
+        X(CROWD)                /* the share of the traders' demand for CPUs that the host cannot meet */
 
 typedef enum SharesFeature {
 #define X(NAME) SHARES_##NAME,
