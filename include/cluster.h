@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define CLUSTER_ABI 2u
-#define CLUSTER_NODES_MAX 1024u         /* the most that actord-cluster has at once; a job has NODES_MAX */
+#define CLUSTER_NODES_MAX 1024u         /* the most that actord-cluster asks for; a job may have NODES_MAX */
 #define CLUSTER_PROGRAM "actord-cluster"
 /* The largest file of Environment=FILE that is sent to nodes. A host with a fast network can send such a
  * file to a hundred nodes within a minute, and each node must have it within a minute. */

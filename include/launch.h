@@ -4,8 +4,8 @@
  * is one LaunchAnswer, with the pidfd of the invoker if there is one. The spawner opens no path of a user
  * and reads no setting: it hands the settings to the invoker unread.
  *
- * From spawner to invoker, across exec: a sealed memfd with the same record and the same descriptors at
- * fixed numbers (InvokerFd). */
+ * From spawner to invoker, across exec: a sealed memfd with the same record (Invoked; n_uids and scope_each
+ * are lowered to what the host allows) and the same descriptors at fixed numbers (InvokerFd). */
 #pragma once
 
 /* Tables and layouts are aligned by hand. */

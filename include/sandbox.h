@@ -67,6 +67,6 @@ typedef enum Limit {
  * range. On a page of a file, such as libc's, such a futex could signal to an actor of another job that maps
  * the same file. No file may ever be mapped in the range. So the whole range is reserved before the filter
  * takes effect. After that an actor can neither unmap it nor choose addresses below SANDBOX_OWN_ADDRESSES.
- * If the range could not be reserved (invoker/fork.c), the filter has none of these rules. */
+ * If the range could not be reserved (invoker/fork.c), the filter allows such futexes at any address. */
 #define SANDBOX_WORDS_BYTES   (UINT64_C(1) << 40)
 #define SANDBOX_OWN_ADDRESSES (UINT64_C(1) << 46)
