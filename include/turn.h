@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* invoker <-> worker (an actor's container, or the learner): an order and its answer, in one page of shared
  * memory per worker. Both kinds of worker use the same page, since a learner's update is an invocation, too.
- * The worker sleeps on `go` (a futex; while cores are free, it spins first). The invoker sleeps in epoll on
- * one eventfd for each worker, the worker's bell. A worker rings its bell only while `asleep` is set; the
- * invoker leaves it set. Only lib/turn.c uses these words.
+ * The worker sleeps on `go` (a futex; it spins first if it expects an order soon). The invoker sleeps in
+ * epoll on one eventfd for each worker, the worker's bell. A worker rings its bell only while `asleep` is
+ * set; the invoker leaves it set. Only lib/turn.c uses these words.
  *
  *   invoker: order, go = n             worker: waits until go != done
  *   worker: answer, done = go, bell    invoker: sees done == go, reads and checks the answer */
