@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writes records. All their numbers are read here, from meters and clocks, except the learner's statistics.
- * Emulated time is computed only here; the daemon and its clients just add it up. */
+/* Writes records. Their numbers come from meters and clocks, except the learner's statistics and the costs
+ * of nodes. The emulated time of an invocation or update is computed here; the daemon and its clients just
+ * add it up. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -127,8 +128,9 @@ void report_rollout(Reporter *reporter, uint32_t actor, uint32_t fault, int32_t 
         record.metered = seat->metered;
         report_append(reporter, &record);
 
-        /* Clock=model counts first attempts only: a scheduler's input must not depend on accidents. */
-        if (wasted && !model)
+        /* Clock=model counts only the attempt that is accepted: a scheduler's input must not depend on
+         * accidents. */
+        if (wasted && reporter->place->settings->clock != CLOCK_MODEL)
                 seat->emulated_nsec += seat->metered.emulated_nsec;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records. report.c has a function for each kind, which reads meters and clocks and writes one record. */
+/* Records. report.c has a function for each kind, which reads meters and clocks and writes the records. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,17 +26,17 @@ typedef struct Reporter {
         Ourselves ourselves;
         /* the part of `control` that was charged to actors, and that no record has subtracted yet */
         uint64_t storm_nsec;
-        /* the invoker's CPU time when it last served an actor's bell without an answer (invoker/storm.c);
-         * 0: it has served another event since then */
+        /* the invoker's CPU time when it last served an actor's bell without an answer, or looked at a muted
+         * actor (invoker/storm.c); 0: it has served another event since then */
         uint64_t storm_since_nsec;
         const Placement *place;
         const Progress *progress;
 } Reporter;
 
-/* The functions of report.c: each writes one record. cpu_nsec: the process's CPU time that is in no record
- * yet. */
+/* The functions of report.c: each writes one record, if nothing else is said. cpu_nsec: the process's CPU
+ * time that is in no record yet. */
 void report_started(Reporter *reporter);
-void report_metrics(Reporter *reporter); /* records the metrics' names */
+void report_metrics(Reporter *reporter); /* a record for the name of each metric */
 void report_worker(Reporter *reporter, Worker *worker, uint32_t index, uint64_t cpu_nsec, uint32_t fault,
                 int32_t detail);
 void report_rollout(Reporter *reporter, uint32_t actor, uint32_t fault, int32_t detail, bool wasted);
@@ -45,7 +45,8 @@ void report_fault(Reporter *reporter, uint32_t actor, uint32_t attempt, uint32_t
 void report_pool(Reporter *reporter, Container *c, uint64_t cpu_nsec);
 void report_evaluation(Reporter *reporter, Container *c, const Answer *answer, uint64_t cpu_nsec,
                 uint32_t fault, int32_t detail);
-/* Records every invocation of the round. Returns the slowest update's emulated time. */
+/* Records each rollout that the learner has taken, and each learner's update. Returns the slowest update's
+ * emulated time. */
 uint64_t report_learned(Reporter *reporter, Learners *learners);
 void report_round(Reporter *reporter, uint32_t end);
 /* Records the result of an evaluation that ended after its round was closed. statistics: those of the round,

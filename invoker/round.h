@@ -68,7 +68,7 @@ void round_begin(Round *round, uint64_t number, uint32_t n_actors, uint32_t n_ro
 /* Marks an actor as acting, as it was when the checkpoint was written. */
 void round_resume(Round *round, uint32_t actor);
 
-/* Whether the learner still waits for an actor of this container. */
+/* Whether an actor of this container is not idle. */
 bool round_needs(const Round *round, uint32_t container);
 /* The waiting actor of this container with the lowest number, or ACTOR_NONE. */
 uint32_t round_waiting(const Round *round, uint32_t container);

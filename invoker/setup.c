@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Takes over from the spawner: checks and maps the memory that the spawner passed, and makes sure that
- * children do not inherit descriptors. */
+/* Takes over from the spawner: checks and maps the memory that the spawner passed, and makes its
+ * descriptors close on exec. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -169,7 +169,7 @@ int setup_signals(void) {
 }
 
 /* Returns a descriptor of /proc of this PID namespace, or -EBADF. By it the invoker reads the peak memory of
- * workers after it has left the host's file system. */
+ * workers, and their waits for a CPU, after it has left the host's file system. */
 int setup_proc(void) {
         _cleanup_close_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), fs = -EBADF;
         char self[32];

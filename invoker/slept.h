@@ -43,7 +43,7 @@ void slept_begin(Slept *s, const Ourselves *o); /* call it before an order */
 void slept_end(Slept *s, const Ourselves *o);
 void slept_forget(Slept *s); /* this invocation cannot be measured and counts as awake */
 
-/* The parsers, for the tests. -EBADMSG: the text does not have two numbers; -ENODATA: the kernel counts
- * nothing. */
+/* The parser and the rule for a sleep, for the tests. -EBADMSG: the text does not have two numbers;
+ * -ENODATA: the kernel counts nothing. */
 int schedstat_parse(const char *text, uint64_t *ret_cpu_nsec, uint64_t *ret_delay_nsec);
 uint64_t slept_of(uint64_t wall_nsec, uint64_t cpu_nsec, uint64_t delay_nsec, uint64_t own_nsec);

@@ -9,7 +9,7 @@
 #include "lib/boottime.h"
 
 /* Charges the container for the invoker's CPU time since the last charge, if the invoker served only false
- * rings in this time. */
+ * rings and looks in this time. */
 static void storm_charge(Reporter *reporter, Container *c) {
         uint64_t now = clock_nsec(CLOCK_PROCESS_CPUTIME_ID);
 

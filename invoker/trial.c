@@ -67,7 +67,8 @@ static int say(uint32_t kind, const void *body, size_t n) {
         return r < 0 ? r : write_full(TRIAL_FD_ROWS, body, n);
 }
 
-/* Waits until the actor ends or makes no progress for too long, or until the reader closes the pipe. */
+/* Waits until the actor ends or makes no progress for too long, or until the reader closes the pipe. Then
+ * kills the actor. */
 static void watch(Worker *worker) {
         struct pollfd p[] = { { .fd = worker->pid_fd, .events = POLLIN }, { .fd = TRIAL_FD_ROWS } };
         uint64_t seen = 0, idle_nsec = 0;

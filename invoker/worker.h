@@ -59,7 +59,7 @@ void worker_done(Worker *worker, const Cgroup *cgroup, bool remove_leaf);
  * Otherwise returns the child's pid or a negative errno. */
 pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd);
 /* The cgroup (leaf) that the child must enter by itself, since clone3() does not exist here; -EBADF: the
- * child was started in it. */
+ * child was started in it, or has none. */
 int worker_leaf_to_enter(const Worker *worker);
 
 void worker_order(Worker *worker, const Order *order, uint64_t timeout_nsec);
@@ -70,7 +70,7 @@ bool worker_answered(const Worker *worker, Answer *ret);
 
 void worker_kill(const Worker *worker);
 /* Reaps a process that has ended, or ends within wait_msec. *ret: its CPU time since the last reading, and
- * why it ended. -EAGAIN: it has not ended. */
+ * why it ended. 0; -EAGAIN: it has not ended; another negative errno. */
 int worker_reap(Worker *worker, int wait_msec, Ended *ret);
 
 /* The fault that an actor claims. It may only claim faults of its environment and of itself. The invoker
