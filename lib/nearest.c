@@ -45,10 +45,10 @@ const char *nearest_word(const char *word, const char *const *words) {
         n = strlen(word);
         if (n == 0 || n > WORD_MAX)
                 return NULL;
-        /* A third of the characters may be wrong, and at least one. One more may be wrong if the first
-         * character is right; so "bogus" is not near "logs". A mistake counts 2, and a word that is only the
-         * beginning of another ("hopper" of Hopper-v4) counts 3. Among words at the same distance the last
-         * in the list wins, since it is the newest version. */
+        /* A third of the characters may be wrong, and at least one, unless there is only one. One more may
+         * be wrong if the first character is right; so "bogus" is not near "logs". A mistake counts 2, and a
+         * word that is only the beginning of another ("hopper" of Hopper-v4) counts 3 at most. Among words
+         * at the same distance the last in the list wins, since it is the newest version. */
         for (; *words; words++) {
                 bool begins = n >= 3 && g_ascii_strncasecmp(word, *words, n) == 0;
                 bool alike = g_ascii_tolower(word[0]) == g_ascii_tolower((*words)[0]);

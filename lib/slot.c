@@ -202,7 +202,6 @@ static bool stack_possible(const ActordEnvSpec *spec) {
                                space->n_dims >= 2 && space->shape[0] == spec->stack);
 }
 
-/* A name becomes part of a column's name, and a key of JSON, so its letters are ASCII. */
 static bool ascii_letter(char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -218,6 +217,7 @@ bool package_name_possible(const char name[PACKAGE_NAME_BYTES]) {
         return true;
 }
 
+/* A metric's name becomes part of a column's name, and a key of JSON. */
 bool metric_name_possible(const char name[ACTORD_METRIC_BYTES]) {
         size_t n = strnlen(name, ACTORD_METRIC_BYTES);
 

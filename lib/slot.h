@@ -126,7 +126,8 @@ bool metric_name_possible(const char name[ACTORD_METRIC_BYTES]);
  * most ACTORD_SHAPES_MAX. */
 int picture_check(const ActordView *view, const ActordShape *shapes);
 
-/* frame_check(): 0; -EINVAL: paint() gave an impossible size. frame_bytes(): the size of its pixels. */
+/* frame_check(): 0; -EINVAL: paint() gave an impossible size or duration of a step. frame_bytes(): the size
+ * of its pixels. */
 int frame_check(const ActordFrame *frame);
 size_t frame_bytes(const ActordFrame *frame);
 
@@ -180,8 +181,10 @@ int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret);
  * continuous actions; -ERANGE: they need bounds; -EDOM: the observation is not an image, or is too small for
  * the convolutions; -ENOSPC: the data that is kept from round to round does not fit the learner's
  * MemoryMax=; -ESPIPE: the algorithm needs snapshots; -ENOSTR: it accepts no stacks of frames; -EMULTIHOP:
- * it accepts only one agent; -EILSEQ, -EBADR: LinkEditing= or PolicyLinkEditing= does not fit; -ECHRNG: it
- * needs observations that have means; -EDOTDOT: it cannot learn actions of several choices. */
+ * it accepts only one agent; -ENOTUNIQ: it accepts no agents that come and go; -EILSEQ, -EBADR: LinkEditing=
+ * or PolicyLinkEditing= does not fit; -ECHRNG: it joins observations of agents, which must be floats and no
+ * stack of frames; -EXDEV: the controller's matrices or metrics do not fit (regulation_spec()); -EDOTDOT: it
+ * cannot learn actions of several choices. */
 int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret);
 
 /* The slot of environment `e` in a bank: its state, the raw observation for the action of its next step, and

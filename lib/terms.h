@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reward= and Terminate= of a user's own model, as a line of a job file: "velocity slide 1, control -0.001"
- * and "z torso <= 0.7, abs position hinge >= 0.2". The list of quantities is fixed, and each term is linear:
- * there are no expressions. The names of a model's parts are not looked up here, so a line can be checked
- * without the model. */
+ * and "z torso <= 0.7, abs position hinge >= 0.2". The list of quantities is fixed, and each term has one of
+ * them: there are no expressions. The names of a model's parts are not looked up here, so a line can be
+ * checked without the model. */
 #pragma once
 
 #include <stddef.h>

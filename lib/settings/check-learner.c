@@ -114,7 +114,8 @@ static void check_chances(SettingsReader *reader, const JobSettings *settings) {
         }
 }
 
-/* With recorded episodes actors choose no actions, so keys about choosing them have no effect. */
+/* Checks that a job that learns from recorded episodes has some. Actors then choose no actions, so keys
+ * about choosing them have no effect. */
 static void check_dataset(SettingsReader *reader, const JobSettings *settings) {
         const Distribution *row = distribution_of(settings);
 

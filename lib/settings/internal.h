@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shared by the files of the parser: settings.c reads the file, text.c one value, check.c and
- * check-learner.c check values together, problems.c words the messages. No other file includes this. */
+/* Shared by the files of the parser: settings.c reads the file, text.c one value, inner.c an inner job,
+ * check.c and check-learner.c check values together, problems.c words the messages. No other file includes
+ * this. */
 #pragma once
 
 #include <glib.h>
@@ -23,7 +24,7 @@ typedef struct SettingsReader {
 #define SENTENCES_MAX 64u
 
 typedef struct Problem {
-        unsigned line;  /* UINT_MAX: an override */
+        unsigned line;  /* UINT_MAX: an override, or only counted; 0: no line has the key */
         char *sentence; /* NULL: the problem is only counted */
 } Problem;
 
@@ -36,7 +37,8 @@ bool problem_count(SettingsReader *reader);
 void problem_add(SettingsReader *reader, unsigned line, char *sentence);
 void complain_line(SettingsReader *reader, unsigned line, const char *reason);
 
-/* A value as messages show it: shortened and sanitised; g_free(). */
+/* A value as messages show it: shortened, valid UTF-8, with a ? for each ASCII control character;
+ * g_free(). */
 char *value_shown(const char *value);
 
 /* The newest override of a key, or NULL. */
@@ -53,7 +55,7 @@ int setting_parse(Setting i, const char *value, JobSettings *settings, char **re
 /* The value with each of its numbers rounded to a whole number; g_free(). */
 char *setting_round(const char *value);
 
-/* " (did you mean X?)" or "": g_free(). */
+/* "; did you mean X?" or ""; g_free(). */
 char *did_you_mean(const char *word, const char *const *words);
 
 /* Adds the options that the environment's name contains, as faas:N does. */

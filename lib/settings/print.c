@@ -247,7 +247,7 @@ static bool cpuset_has(const setting_cpuset *value, unsigned cpu) {
         return cpu < 64 * ELEMENTSOF(value->words) && (value->words[cpu / 64] >> (cpu % 64) & 1);
 }
 
-/* A set of every second CPU of 1,024 would need 2,500 characters, but no host has such a set. A list that is
+/* A set of every second CPU of 1,024 would need 2,000 characters, but no host has such a set. A list that is
  * too long is cut after a whole range. */
 static int print_cpuset(const setting_cpuset *value, char *ret) {
         size_t n = 0;

@@ -14,8 +14,8 @@ typedef struct SettingRow {
 
 const SettingRow *setting_row(Setting i); /* NULL: i is out of range. */
 
-/* The words that a setting may have, terminated by NULL: those of a choice, or of a scheduler's kind. NULL:
- * it may have any value of its type. */
+/* The words that a setting may have, terminated by NULL: yes and no, those of a choice, or those that may
+ * stand before the colon of a scheduler or of Shares=. NULL: it may have any value of its type. */
 const char *const *setting_words(Setting i);
 
 /* Prints the canonical text of a setting, which parses to the same value; "" if it is unset and has no

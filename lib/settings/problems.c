@@ -96,7 +96,6 @@ const SettingOverride *find_override(const SettingsReader *reader, const char *s
         return NULL;
 }
 
-/* A value as messages show it: shortened, and sanitised for a terminal. */
 char *value_shown(const char *value) {
         g_autofree char *valid = g_utf8_make_valid(value, -1);
         g_autofree char *head = g_utf8_substring(valid, 0, MIN(g_utf8_strlen(valid, -1), SHOWN_MAX));

@@ -15,8 +15,8 @@ typedef struct SettingOverride {
  * (lib/settings/check.c). 0; or -EINVAL with *ret_message: one sentence on each line, as "FILE:LINE:
  * [Section] Key=VALUE: reason; nearest valid word", to be freed with g_free(). For an override, "--set
  * Section.Key" stands in place of FILE:LINE. The environment's name is checked against the catalogue
- * (lib/environments.h), unless it is a path (contains '/'). The price sheet is checked against
- * `price_sheets` (NULL-terminated; NULL: unchecked). */
+ * (lib/environments.h), unless it is a path (contains '/'). The price sheet, unless it is a path, is checked
+ * against `price_sheets` (NULL-terminated; NULL: unchecked). */
 int settings_parse(const char *text, const char *file_name, const SettingOverride *overrides,
                 size_t n_overrides, const char *const *price_sheets, JobSettings *ret, char **ret_message);
 /* Parses a text that was accepted before, perhaps by an earlier version. A key may occur twice: its last
