@@ -124,7 +124,8 @@ uint32_t algorithm_epochs(const JobSettings *settings);
 uint32_t algorithm_acting_passes(const JobSettings *settings);
 
 /* The chance of a random action after n_env_steps, for an algorithm that chooses actions by their values
- * (DQN). It falls linearly from EpsilonStart= to EpsilonEnd= (Mnih et al., Nature 2015, Methods). */
+ * (DQN) or makes them out of noise. It goes linearly from EpsilonStart= to EpsilonEnd= (Mnih et al., Nature
+ * 2015, Methods). */
 double algorithm_epsilon(const JobSettings *settings, uint64_t n_env_steps);
 
 /* How often, on average, the learner computes a gradient from a row that an actor sent. It is less often if

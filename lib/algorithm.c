@@ -61,7 +61,7 @@ uint64_t algorithm_store_bytes(const JobSettings *settings, uint64_t observation
         uint64_t slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
         uint64_t n_rows = 0, row_bytes = 0, n;
 
-        /* The number of rows does not overflow: slots, steps and rounds have at most 24, 20 and 6 bits. */
+        /* The number of rows does not overflow: slots, steps and rounds are at most 2^24, 2^20 and 2^6. */
         switch ((Store) algorithm_row(settings->algorithm)->store) {
         case STORE_ROLLOUT: break;
         case STORE_BUFFER: /* observations, actions, rewards, probabilities, ends */

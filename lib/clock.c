@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Computes the emulated clock. All sums saturate at UINT64_MAX: an absurd constant in a job gives an
- * absurdly long time, never a short one. Under Clock=model no measured time is used, so schedulers see the
- * same durations in each run. */
+ * absurdly long time, never a short one. Under Clock=model invocations and updates take no measured time, so
+ * schedulers see the same durations in each run. */
 #include "lib/clock.h"
 
 #include <assert.h>

@@ -17,7 +17,7 @@
 #define DOUBLE_TANH_ULP  5.0
 #define DOUBLE_COS_ULP   2.0
 
-/* exp(x): infinity on overflow, 0 on underflow. All these functions return a NaN for a NaN. */
+/* exp(x): infinity on overflow, 0 on underflow. The first four functions return a NaN for a NaN. */
 double double_exp(double x);
 /* exp(x) - 1 */
 double double_expm1(double x);

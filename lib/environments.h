@@ -35,7 +35,8 @@ const EnvironmentNumber *environment_number(const char *name, const char **ret_n
 /* Whether the environment runs or reads a user's file, and so may be loaded only inside a sandbox. */
 bool environment_is_foreign(const char *name);
 
-/* The directory of this kind that Python=, PythonPath= or Environment= names; NULL: the job has none. */
+/* The value of Python=, PythonPath= or Environment=, whichever names the job's directory of this kind
+ * (Environment=mujoco:FILE names FILE's folder); NULL: the job has none. */
 const char *environment_directory(const JobSettings *settings, DirectoryKind kind);
 
 /* Whether the environment loads the packages of Python=. A user chose them, so it may load only inside the
@@ -61,5 +62,6 @@ bool environment_takes(const EnvironmentRow *row, const char *key);
  * dashes are allowed, since the number becomes part of a file's name. */
 bool environment_engine_valid(const char *engine);
 
-/* Reads the release from "env-MODULE-RELEASE.so"; false: the file belongs to another module. */
+/* Reads the release from "env-MODULE-RELEASE.so"; false: the file belongs to another module, its release is
+ * not valid, or the environment has no engine. */
 bool environment_engine_of_file(const EnvironmentRow *row, const char *file, char ret[ENGINE_MAX]);

@@ -19,7 +19,7 @@ int memfd_make_sealed(const char *name, const void *content, uint64_t bytes);
 int memfd_seal_future_write(int fd);
 
 /* Checks the seals of memory from another program; call this before parsing it. 0: the content cannot change
- * any more. -EPERM: a process may still write to it or cut it short. */
+ * any more. -EPERM: a process may still write to it or change its size. */
 int memfd_check_sealed(int fd);
 
 /* Maps the first `bytes` bytes, shared. -ENODATA: the file is shorter, and reading beyond its end would
@@ -30,7 +30,7 @@ void fd_unmap(void *map, uint64_t bytes);
 /* Finds the size of a file. 0, or a negative errno. */
 int fd_size(int fd, uint64_t *ret);
 
-/* Read or write everything. read_full(): -ENODATA: the file ends too early. */
+/* Read or write everything. read_full(), pread_full(): -ENODATA: the file ends too early. */
 int read_full(int fd, void *ret, size_t n);
 int pread_full(int fd, void *ret, size_t n, off_t at);
 int write_full(int fd, const void *data, size_t n);
@@ -51,6 +51,6 @@ int fd_set_cloexec(int fd, bool cloexec);
 int fd_lift(int fd, int floor);
 
 /* For a child process that may hang: it must not keep sockets or a ledger open when its parent has ended.
- * Moves these descriptors side by side, above all open ones, and closes all others except the first three.
- * Negative numbers are left as they are. */
+ * Moves these descriptors, in their order, above the highest of them, writes their new numbers into fds, and
+ * closes all others except the first three. Negative numbers are left as they are. */
 int fd_keep_only(int fds[], size_t n);

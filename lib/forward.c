@@ -194,8 +194,8 @@ static void sizes_count(const Network *network, uint64_t acts, Sizes *ret) {
         }
 }
 
-/* Adds up all parts. -E2BIG: scratch memory exceeds its limit. Kept weights do not count here, since they
- * have a limit of their own. */
+/* Adds up all parts. -E2BIG: scratch memory exceeds its limit. Transposed weights, kept or in the panel, do
+ * not count here. */
 static int sizes_total(const Sizes *sizes, size_t *ret) {
         size_t n = sizes->observation + sizes->given + sizes->noise + sizes->squares + sizes->units;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The training loop as a graph of fragments, after MSRL (lib/fragment.h). One table is the graph. Each
+/* The training loop as a graph of fragments, after MSRL (include/fragment.h). One table is the graph. Each
  * distribution is a row of a second table. All else follows from these two. */
 #include "lib/fragment.h"
 
@@ -468,7 +468,7 @@ static int validate_channels(const Graph *graph, char *ret_reason, size_t n) {
 }
 
 /* Removes fragments that wait for no other fragment, until none can be removed. The remaining fragments wait
- * in a circle. No fragment waits for an edge that has a value from the start. */
+ * in a circle, or for one. No fragment waits for an edge that has a value from the start. */
 static int validate_cycles(const Graph *graph, char *ret_reason, size_t n) {
         uint32_t left = (1u << _FRAGMENT_MAX) - 1, blocked;
         size_t length;

@@ -47,8 +47,8 @@ void graph_make(const Distribution *row, const JobSettings *settings, Graph *ret
 /* Whether the value of an edge goes from one process to another. */
 bool graph_crosses(const Graph *graph, const Edge *edge);
 
-/* Checks a graph. 0; or -EINVAL with a sentence: an edge between processes has no channel or several, no
- * edge of a cycle has a value from the start, or replicas cannot share the work. */
+/* Checks a graph. 0; or -EINVAL with a sentence: an edge between processes has no channel or several,
+ * another edge has one, no edge of a cycle has a value from the start, or replicas cannot share the work. */
 int graph_validate(const Graph *graph, char *ret_reason, size_t n);
 
 const char *fragment_to_string(uint32_t fragment);
@@ -57,5 +57,5 @@ const char *channel_to_string(uint32_t kind);
 const char *rate_to_string(uint32_t rate);
 const char *barrier_to_string(uint32_t barrier);
 const char *element_to_string(uint32_t element);
-/* Prints "[128 8 observation]". Returns its length. */
+/* Prints "128 8 observation". Returns its length. */
 size_t shape_print(const Edge *edge, char *ret, size_t n);

@@ -11,9 +11,9 @@
 enum { KERNEL_LANES = 16 }; /* lanes of the widest vector */
 
 /* c [m][n] = the sums over k of a [m][k] b [k][n]. Each sum begins with bias[m] or 0 (NULL) or, if it
- * continues, with the content of c, and adds one product after the other by fused multiply-add. a and c may
- * be stored by rows or by columns, as their strides say. Rows of b are b_k numbers apart, and readable up to
- * a multiple of 16 numbers. */
+ * continues, with the content of c, and adds one product after the other by fused multiply-add. a may be
+ * stored by rows or by columns, as its strides say. Rows of c are c_m numbers apart. Rows of b are b_k
+ * numbers apart, and readable up to a multiple of 16 numbers. */
 typedef struct Product {
         uint32_t m, n, k;
         const float *a, *b, *bias;

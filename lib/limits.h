@@ -27,13 +27,13 @@ bool limit_of_memory_is_set(void);
 /* Whether another try under this process's limits would fail in the same way. */
 bool limit_is_lasting(int error);
 
-/* Whether an errno means that the host's memory, processes or space have run out for now, or that a disk
- * cannot be used. Then the program that got the errno is not at fault. ETIMEDOUT does not count: the program
- * itself may hang. */
+/* Whether an errno means that the host's memory, processes, open files or space have run out for now, or
+ * that a disk cannot be used. Then the program that got the errno is not at fault. ETIMEDOUT does not count:
+ * the program itself may hang. */
 bool limit_is_of_host(int error);
 
-/* Whether the cause of an errno may disappear by itself: a resource of the host or of this program has run
- * out for now, a disk cannot be used, or an answer did not come in time. */
+/* Whether the cause of an errno may disappear by itself: a resource of the host or of this program is busy
+ * or has run out for now, a disk cannot be used, or an answer did not come in time. */
 bool limit_may_pass(int error);
 
 /* The exit status of a learner that failed with this negative errno before it began; EXIT_LEARNER_SETUP: no

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sends and receives descriptors by SCM_RIGHTS. If a receiver gets more than it asked for, it closes
- * them. */
+/* Sends and receives descriptors by SCM_RIGHTS. If a receiver gets more than it asked for, it closes them
+ * all. */
 #include "lib/message.h"
 
 #include <assert.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Makes the network from settings and spec, as data. It has two sequences of convolutions and hidden layers,
- * or one sequence whose last layer both heads read. Tensors have the names of CleanRL's scripts, so that
- * weights can be exchanged without a table. There a layer's number counts the activations between layers
- * (actor.0, actor.2, ...) and the flattening of images. */
+/* Makes the network from settings and spec, as data. An actor-critic has two sequences of convolutions and
+ * hidden layers, or one sequence whose last layer both heads read. Other networks have one sequence. Most
+ * tensors have the names of CleanRL's scripts or Stable-Baselines3's policies, so that weights can be
+ * exchanged without a table. There a layer's number counts the activations between layers (actor.0, actor.2,
+ * ...) and the flattening of images. */
 #include "lib/network.h"
 
 #include <assert.h>

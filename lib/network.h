@@ -7,16 +7,16 @@
 #include "include/settings.h"
 #include "lib/algorithm-traits.h"
 
-/* 0; -EINVAL: actord's policies cannot act on these spaces; -EOPNOTSUPP: the algorithm needs discrete
- * actions; -EPROTOTYPE: it needs continuous ones; -EDOTDOT: it cannot learn actions of several choices;
- * -ERANGE: continuous actions need bounds; -EBADR: PolicyLinkEditing= has another size than the policy's
- * inputs, or there are too many inputs; -EDOM: the observation is not an image, or is too small for the
- * convolutions; -E2BIG: the network is too large. */
+/* 0; -EINVAL: actord's policies cannot act on these spaces, or a layer has no units; -EOPNOTSUPP: the
+ * algorithm needs discrete actions; -EPROTOTYPE: it needs continuous ones; -EDOTDOT: it cannot learn actions
+ * of several choices; -ERANGE: continuous actions need bounds; -EBADR: PolicyLinkEditing= has another size
+ * than the policy's inputs or keeps none of them, or there are too many inputs; -EDOM: the observation is
+ * not an image, or is too small for the convolutions; -E2BIG: the network is too large. */
 int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *ret);
 
 /* Makes a network other than the policy, such as a critic. 0; -EINVAL: a layer has no units; -E2BIG: the
- * network is too large; -EILSEQ: LinkEditing= has another size than the inputs, or there are too many
- * inputs. */
+ * network is too large; -EILSEQ: LinkEditing= has another size than the inputs or keeps none of them, or
+ * there are too many inputs. */
 int network_derive_beside(
                 const JobSettings *settings, const Network *policy, const NetworkRow *row, Network *ret);
 

@@ -7,8 +7,8 @@
 #define PATIENCE_FACTOR   20u
 #define PATIENCE_MAX_NSEC (3600ull * 1000000000u)
 
-/* How long to wait: a multiple of the longest silence so far, but at least the floor and at most an hour.
- * longest_nsec 0: there was no silence yet. */
+/* How long to wait: a multiple of the longest silence so far, at most an hour, but never less than the
+ * floor. longest_nsec 0: there was no silence yet. */
 static inline uint64_t patience_nsec(uint64_t longest_nsec, uint64_t floor_nsec) {
         uint64_t nsec;
 

@@ -35,8 +35,9 @@ typedef struct ReduceLayout {
         uint64_t parameters_at; /* float [parameters], then Adam's state for them */
         uint64_t m_at, v_at;
         uint64_t n_rows; /* the most rows of a round's batch */
-        /* float [2][n_rows]: the network's result for each row. The two arrays are used in turn: a learner
-         * that goes on to the next pass must not write into an array that another learner still reads. */
+        /* two banks of float [2][n_rows]: each row's value and log-probability. The banks are used in turn:
+         * a learner that goes on to the next pass must not write into a bank that another learner still
+         * reads. */
         uint64_t outputs_at[2];
         uint64_t bytes;
 } ReduceLayout;

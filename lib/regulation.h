@@ -63,7 +63,8 @@ void regulation_act(
                 const Regulation *regulation, const void *observation, const void *policy, void *ret_action);
 double regulation_value(const Regulation *regulation, const void *observation); /* s' P s */
 double regulation_reward(const Regulation *regulation, const void *before, const void *after);
-/* Computes the reward of a step (see above), and counts the step. */
+/* Computes the reward of a step (see above), and counts the step if it breaks the monitor's bound or ends
+ * outside of the envelope. */
 double regulation_step(const Regulation *regulation, const void *before, const void *after,
                 RegulationCounts *counts);
 /* The metrics of an episode that has ended: double [REGULATION_METRICS]. */

@@ -4,8 +4,8 @@
 
 enum { SIBLING_DIRECTORY_MAX = 240, DATA_PATH_MAX = 4096 };
 
-/* The directory of /proc/self/exe, without a slash at its end, where sibling programs and modules are. 0; or
- * a negative errno, such as -ENAMETOOLONG. */
+/* The directory of /proc/self/exe, without a slash at its end (except for the root), where sibling programs
+ * and modules are. 0; or a negative errno, such as -ENAMETOOLONG. */
 int sibling_directory(char ret[SIBLING_DIRECTORY_MAX]);
 
 /* A data file: in `share` beside the program if that exists (a build tree), else in the installed data

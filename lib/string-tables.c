@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The words for numbers that pass between programs. Each word is written only once, in a header of include/;
- * this file turns the lists into lookups. */
+/* The words for numbers that pass between programs. Each word is written only once, in a header of include/
+ * (those of kinds of records: here). This file turns the lists into lookups. */
 #include "lib/string-tables.h"
 
 #include <assert.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The words between the invoker and a worker (include/turn.h). This file and lib/exchange.c are the only
- * ones with atomics on shared memory that a hostile process can write.
+/* The words between the invoker and a worker (include/turn.h). Only this file and lib/exchange.c hand data
+ * over by atomics on shared memory that a hostile process can write; others read and write single numbers
+ * there, such as the progress of a trial.
  *
  * Orders and answers are plain bytes. The writer stores its word after them, and the reader loads this word
  * before it reads them. Each side may sleep, and both follow the same protocol. The sleeper first writes

@@ -5,8 +5,8 @@
  * Format 2 ends with a digest of the whole file (lib/checkpoint/safetensors.h), names the version of
  * actord's arithmetic, and prefixes each tensor with its network's name: "networks.policy.actor.0.weight",
  * "networks.policy.adam.m", "networks.target.q.0.weight". More networks only add names, so the format stays
- * the same. Format 1 still loads. It had one network, no prefixes, and only a hash of the policy's
- * parameters. */
+ * the same. Format 1 still loads. It had no prefixes for the policy, one tensor for all parameters of a
+ * target, and only a hash of the policy's parameters. */
 #pragma once
 
 #include "include/policy.h"
@@ -70,7 +70,7 @@ int checkpoint_open(int fd, Checkpoint *ret, char ret_reason[SAFETENSORS_REASON_
 void checkpoint_close(Checkpoint *checkpoint);
 
 /* Writes the name of a network's tensor in a checkpoint: "networks.policy.adam.m" from "policy" and
- * "adam.m". */
+ * "adam.m". In format 1 it is "adam.m"; for a network other than the policy, "NETWORK.adam.m". */
 void checkpoint_tensor_name(
                 unsigned format, const char *network, const char *tensor, char ret[TENSOR_NAME_MAX]);
 

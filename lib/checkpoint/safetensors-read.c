@@ -504,7 +504,7 @@ bool safetensors_has_digest(const Safetensors *file) {
                entry->end == file->data_bytes;
 }
 
-/* The digest of all bytes before the digest's own tensor. */
+/* Adds the first n bytes of the file to a hash. -EBADMSG: it is cut short. */
 static int hash_bytes(int fd, uint64_t n, struct sha256_ctx *sha) {
         enum { BUFFER_BYTES = 256 * 1024 };
         _cleanup_free_ uint8_t *buffer = malloc(BUFFER_BYTES);

@@ -45,7 +45,7 @@ uint64_t tensor_bytes(const TensorRow *row);
 int safetensors_write(int fd, const TensorRow *rows, size_t n_rows, const MetadataRow *metadata,
                 size_t n_metadata, uint8_t ret_sha256[32]);
 
-/* The number of bytes that safetensors_write() would write. */
+/* The number of bytes that safetensors_write() would write. 0 or a negative errno. */
 int safetensors_size(const TensorRow *rows, size_t n_rows, const MetadataRow *metadata, size_t n_metadata,
                 uint64_t *ret_bytes);
 

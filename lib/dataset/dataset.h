@@ -22,7 +22,7 @@
 #define DATASET_MODULE   "dataset.so"
 #define DATASET_ENTRANCE "actord_dataset"
 
-/* The most steps of an episode; the built-in environments have none that are longer. */
+/* The most steps of an episode that is exported, or read for an environment without a horizon. */
 #define DATASET_EPISODE_STEPS_MAX (UINT64_C(1) << 20)
 
 /* All numbers are doubles, regardless of the element type of the space. */
@@ -34,8 +34,9 @@ typedef struct DatasetEpisode {
 
 #define DATASET_EPISODES_MAX ((1u << 24) - 1) /* a file with more episodes is refused */
 
-/* Episodes one after another. Each has one more observation than steps: the observation of step i of episode
- * k is row i + k. All numbers are inside the environment's spaces. */
+/* Episodes one after another. Each has one more observation than steps. If step i, counted over all
+ * episodes, belongs to episode k, the observation before it is row i + k. All numbers are inside the
+ * environment's spaces. */
 typedef struct Dataset {
         uint64_t n_episodes, n_steps;
         uint64_t *first;     /* [n_episodes + 1]: the number of steps before each episode */
