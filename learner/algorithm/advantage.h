@@ -14,7 +14,7 @@ typedef struct StepsIn {
         const float *final_values; /* of truncated episodes, in (step, env) order */
         uint32_t n_finals;
         double gamma;
-        /* [steps][envs]: 0 where an agent is not present. An agent that leaves gets no more rewards, and
+        /* [steps + 1][envs]: 0 where an agent is not present. An agent that leaves gets no more rewards, and
          * rows without an agent have an advantage of 0. NULL: all are present */
         const uint8_t *active;
 } StepsIn;
