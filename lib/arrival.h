@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The order of actors under Policy=async, where a round waits only for the first actor that is ready. The
- * order is found by a discrete-event simulation on the emulated clock. An actor begins when the learner has
+/* The order of actors under Policy=async, where a round waits only for the first actor that is ready. A
+ * discrete-event simulation on the emulated clock finds the order. An actor begins when the learner has
  * published its policy version, and is ready after the duration of its invocation. As soon as the learner is
  * free, it takes the rollout of a ready actor. Pure: it uses no clock and no process. The invoker conducts
- * the rounds (learner/job/loop.c can, too, but an inner job may not have this policy). It asks which actor
- * is next, and reports the times of the actor and the learner. So under Clock=model the order is always the
- * same, no matter which actor was really the first. */
+ * the rounds (learner/job/loop.c can, too, but an inner job may not have this policy), and reports the times
+ * of the actor and the learner. Under Clock=model it asks which actor is next, so the order is always the
+ * same, no matter which actor was really the first. Under Clock=metered it takes the actor that is. */
 #pragma once
 
 #include <stdbool.h>

@@ -58,9 +58,9 @@ struct ActordRandom {
         uint32_t n_left;
 };
 
-/* Starts a stream at its first number. slot: an environment's number in the job, or 0; ordinal: the episode,
- * round or update; step: the step in it. Asserts that each of them fits its field. Nothing is computed
- * before the first draw. */
+/* Starts a stream at its first number. slot: an environment's number in the job, or another number, such as
+ * a layer's for RANDOM_INIT; ordinal: the invocation, episode, round or update; step: the step or pass in
+ * it. Asserts that each of them fits its field. Nothing is computed before the first draw. */
 void random_begin(ActordRandom *ret, uint64_t seed, RandomPurpose purpose, uint32_t slot, uint64_t ordinal,
                 uint32_t step);
 

@@ -13,8 +13,8 @@ bool sanitise_locale_is_utf8(void);
 
 /* Appends n bytes as one line. Each byte that must not be shown becomes \xNN: control characters except tab
  * (C0, DEL, C1), characters that turn, join or hide others (bidirectional controls, zero width), separators
- * of lines and paragraphs, and bytes that form no character. utf8: the text may have characters beyond
- * ASCII. */
+ * of lines and paragraphs, unassigned characters, and bytes that form no character. utf8: the text may have
+ * characters beyond ASCII; otherwise their bytes must not be shown. */
 void sanitise_append(GString *to, const char *bytes, size_t n, bool utf8);
 /* One line for a terminal of this locale, or for the journal; g_free(). */
 char *sanitise_text(const char *text);

@@ -27,7 +27,8 @@ typedef struct ActorCriticTotal { /* sums over the gradient steps of a round */
         uint64_t n;
 } ActorCriticTotal;
 
-/* The job's ValueWeight= and EntropyWeight=, for losses that do not scale advantages. */
+/* The job's ValueWeight= and EntropyWeight=. Advantages are not scaled, unless the caller sets
+ * `advantage`. */
 ActorCriticWeights actor_critic_weights(Runtime *runtime);
 
 /* Recording */
