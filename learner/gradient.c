@@ -40,7 +40,8 @@ static size_t padded(size_t n) {
         return (n + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
 }
 
-/* A narrow layer needs its outputs transposed, not its inputs. */
+/* For the gradient of its weights, a narrow layer needs its outputs' gradients transposed, not its
+ * inputs. */
 static bool is_narrow(const Layer *l) {
         return l->n_in <= NARROW_MAX;
 }

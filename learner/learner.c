@@ -183,8 +183,8 @@ static void obey_take(Learner *l, const Order *order, Answer *ret) {
                 spent->busy_nsec = spent->nsec[PROFILE_validation];
 }
 
-/* Scales raw rewards for learning: divides them by the deviation of discounted returns, which includes this
- * batch, and then clips them. */
+/* Makes the rewards that are learned from. With NormalizeRewards= the raw rewards are divided by the
+ * deviation of discounted returns, which includes this batch, and then clipped. */
 static void rewards_scale(Learner *l, uint32_t n_actors) {
         const JobSettings *s = l->context.settings;
         double scale = s->normalize_rewards ? 1.0 / sqrt(normaliser_variance(l->discounted, 0) + 1e-8) : 1.0;

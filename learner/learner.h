@@ -55,8 +55,8 @@ typedef struct Learner {
         char arithmetic_before[128];
 } Learner;
 
-/* 0; -ENOMEM, -EFBIG: the job does not fit; -EINVAL: the page is not valid; -ENODEV: this CPU lacks
- * KernelClass=. */
+/* 0; -ENOMEM, -EFBIG: the job does not fit; -EINVAL: the page or the settings are not valid; -ENODEV: this
+ * CPU lacks KernelClass=; or an error of a part, such as threads_new(). */
 int learner_new(const LearnerContext *context, Learner **ret);
 Learner *learner_free(Learner *learner);
 
@@ -71,7 +71,8 @@ void learner_hash_policy(const Learner *learner, uint8_t ret_sha256[32]);
 double learner_observation_clip(const JobSettings *settings); /* for PolicyHead; 0: not normalised */
 
 /* learner/checkpoint/checkpoint.c, learner/checkpoint/restore.c: 0, or a negative errno after a sentence on
- * stderr. A checkpoint that succeeds was written, synced and read back, and its name is on the disk. */
+ * stderr. A reason why checkpoints fail is printed once, until it changes. A checkpoint that succeeds was
+ * written, synced and read back, and its name is on the disk. */
 int learner_write_checkpoint(Learner *learner, const Order *order, uint8_t ret_sha256[32]);
 /* Reserves space for the job's last checkpoint, if the file system can. */
 void learner_reserve_checkpoint(Learner *learner);
@@ -83,7 +84,8 @@ int learner_restore(Learner *learner, bool plays);
  * below SAFETENSORS_ENTRIES_MAX. */
 size_t learner_tensors(Learner *learner, unsigned format, const uint32_t *banks, TensorRow *ret);
 
-/* learner/checkpoint/digest.c: hashes the tensors of a checkpoint. */
+/* learner/checkpoint/digest.c: hashes those tensors of a checkpoint that hold what the learner has
+ * learned. */
 void learner_hash_state(const TensorRow *rows, size_t n, uint8_t ret_sha256[32]);
 
 /* Lists only the policy's parameters, for a file of parameters. */

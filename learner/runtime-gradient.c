@@ -16,8 +16,8 @@
 
 static_assert(SUMS_MAX <= REDUCE_SUMS_MAX, "room for a lane's sums");
 
-/* All learners have equal work, except that the first learner also initialises. A learner that makes the
- * others wait so long has stopped. */
+/* All learners have about equal work; the first one also reads checkpoints and measures curvature. A learner
+ * that makes the others wait so long has stopped. */
 #define REDUCE_TIMEOUT_NSEC (600ull * 1000000000u)
 
 enum { GATHER_NUMBERS = 64 }; /* how many numbers of a row are gathered at a time */

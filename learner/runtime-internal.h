@@ -43,8 +43,8 @@ typedef struct Bench {
         float *normal;  /* [numbers of INPUT_NORMAL][SHARD_ROWS_MAX] */
         float *moments; /* [numbers of INPUT_MOMENTS][SHARD_ROWS_MAX]; NULL: the policy acts in one pass */
         Pass *passes[TAPE_PASSES_MAX]; /* numbered as in TapeShape */
-        /* room for the gradient of a network's input: [the widest input of networks beside the policy]
-         * [SHARD_ROWS_MAX]; NULL: there are no such networks */
+        /* room for the gradient of a network's input: [Runtime.n_input_most][SHARD_ROWS_MAX]; NULL: that is
+         * 0 */
         float *d_input;
 } Bench;
 
@@ -94,7 +94,8 @@ struct Runtime {
         /* shapes of the networks beside the policy, numbered as in the algorithm's row */
         Network *beside[NETWORKS_MAX];
         uint32_t n_boundaries; /* noise levels that rows are drawn from now (sampler_boundary()) */
-        uint32_t n_input_most; /* the widest input of networks beside the policy */
+        /* the widest input of the networks beside the policy and, if the policy acts in passes, of itself */
+        uint32_t n_input_most;
         TapeShape shape;
         uint32_t tape_columns;
         float *gradients[LANES_MAX];
@@ -138,8 +139,8 @@ void bench_gather(Bench *bench, const Batch *batch, const Gathered *g);
 void bench_gather_columns(Bench *bench, const Batch *batch, const Gathered *g, float weight);
 /* The memory in which a tape is executed. */
 TapePlace bench_place(const Runtime *runtime, Bench *bench, uint32_t stride);
-/* Draws standard normal numbers for a tape that reads them. Row i of the minibatch has its own random
- * stream. */
+/* Draws the standard normal numbers and the Moments (lib/sampler.h) for a tape that reads any of them. Each
+ * row has its own random stream. */
 void bench_draw(const Runtime *runtime, Bench *bench, RandomPurpose purpose, const Gathered *g);
 /* Runs `loss` to record its operations on the tape. Gradients are then computed for this network. */
 void runtime_record(Runtime *runtime, Net net, Loss loss, const void *arg);

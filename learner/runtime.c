@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* All functions of learner/runtime.h except the gradients: facts for algorithms, the whole batch, and its
- * division into minibatches. */
+/* Makes a Runtime. Has the functions of learner/runtime.h for facts, for the whole batch and for its
+ * division into minibatches; the other functions are in the files runtime-*.c and in
+ * learner/curvature/noise.c. */
 #include "learner/runtime.h"
 
 #include <assert.h>

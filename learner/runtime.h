@@ -69,8 +69,8 @@ int runtime_gradient(Runtime *runtime, Net net, Rows rows, Loss loss, const void
 int runtime_sums(Runtime *runtime, Rows rows, Loss record, const void *arg, double *ret_sums,
                 unsigned n_sums);
 int runtime_apply(Runtime *runtime, Net net, double rate, double norm_max, double *ret_norm);
-/* Each target network follows its network as lib/algorithm-traits.c says: it becomes a copy, or moves by the
- * share Tau=. */
+/* Each target network follows its network as lib/algorithm-traits.c says: it becomes a copy, moves by the
+ * share Tau=, or stays. */
 void runtime_follow(Runtime *runtime);
 
 /* Two rollouts that began in one state (lib/pair.h), for algorithms with pairs. */

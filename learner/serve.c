@@ -261,8 +261,8 @@ static void pause_shortly(Serve *s, uint32_t n_before) {
                 s->n_false_rings = 0;
 }
 
-/* When no request has come: spins for a moment, then sleeps until a bell rings. n_before: how many ready
- * actors wait for the others. */
+/* When no request has come: spins for a moment, then sleeps until a bell rings, for most_msec or LOOK_MSEC
+ * at most. n_before: how many ready actors wait for the others. */
 static void wait_for_more(Serve *s, uint32_t n_before, uint64_t most_msec) {
         struct epoll_event rings[RINGS_AT_ONCE];
 

@@ -12,9 +12,9 @@
  * help cost at most about 1/50 of the caller's time. A loss counts only up to LOSS_MAX_NSEC: if the program
  * was stopped for minutes, the threads were not the reason.
  *
- * Between two phases a thread looks for tasks for some microseconds, and yields its core to programs that
- * want it. Then it sleeps on a word that goes up with each phase. The writer of the word wakes a sleeper
- * only if there is one. Both pairs of accesses are sequentially consistent, so no wake-up is lost. */
+ * Between two phases a thread looks for tasks for SPIN_NSEC, and yields its core to programs that want it.
+ * Then it sleeps on a word that goes up with each phase. The writer of the word wakes a sleeper only if
+ * there is one. Both pairs of accesses are sequentially consistent, so no wake-up is lost. */
 #include "learner/threads.h"
 
 #include <assert.h>
@@ -346,7 +346,7 @@ static void work_dealt(Threads *threads) {
         phase_meter(threads, start_nsec);
 }
 
-/* Returns whether the phase is done already, as it is with one thread. */
+/* Returns whether the phase is done already, as it is with one thread or one task. */
 static bool phase_begin(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks) {
         assert(threads);
         assert(work);

@@ -24,7 +24,7 @@ int validation_new(const JobSettings *settings, const JobPage *page, const Episo
                 Batch *batch, Validation **ret);
 Validation *validation_free(Validation *validation);
 
-/* Returns FAULT_NONE, and marks the block as taken; or returns the fault, with its row. `bank` is the bank
- * that the actor read; it wrote the other bank. */
+/* Returns FAULT_NONE, and marks the block as taken; or returns the fault, with its row (FAULT_METRIC: with
+ * the metric's number, from 1 on). `bank` is the bank that the actor read; it wrote the other bank. */
 Fault validation_take(
                 Validation *validation, uint32_t actor, void *segment, uint32_t bank, int32_t *ret_row);

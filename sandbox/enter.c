@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The steps of a child between its start and its first order. Each step is a function, and its comment says
  * what it denies the child. They run in the order of the table at the end. The order matters:
- * step_namespaces() and step_root() need capabilities, which step_identity() and step_capabilities() take
+ * step_namespaces(), step_root() and step_identity() need capabilities, which step_capabilities() takes
  * away. Landlock needs no_new_privs, which step_capabilities() sets. The filter comes last, since it forbids
- * system calls of all other steps. */
+ * system calls of the other steps. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -259,9 +259,9 @@ static int step_capabilities(const Sandbox *sandbox, const SandboxEntry *entry) 
         return r < 0 ? r : drop_own();
 }
 
-/* Denies the child files once more, by another part of the kernel (Landlock). It also denies TCP and, in
- * newer kernels, signals and abstract sockets. At level process, only this step and the filter restrict the
- * child. */
+/* Denies the child files once more, by another part of the kernel (Landlock). In newer kernels it also
+ * denies TCP, then signals and abstract sockets. At level process, only this step and the filter keep the
+ * child from the host's files. */
 static int step_landlock(const Sandbox *sandbox, const SandboxEntry *entry) {
         if (sandbox->ruleset_fd < 0)
                 return 0;

@@ -52,7 +52,7 @@ static uint64_t fs_of_abi(int abi) {
         return (1u << 13) - 1;
 }
 
-/* The size of Ruleset for this ABI: a kernel refuses a structure with members that it does not know. */
+/* The size of Ruleset for this ABI: the members that the kernel knows. */
 static size_t ruleset_bytes(int abi) {
         if (abi >= 6)
                 return sizeof(Ruleset);

@@ -36,8 +36,8 @@ typedef struct SandboxSpec {
         int state_fd; /* the only directory in which the process may write; -EBADF: there is none */
 } SandboxSpec;
 
-/* Builds the root and compiles the filter. 0 or a negative errno. *ret_missing: the limits that the host
- * lacks, as bits of Limit (include/sandbox.h). */
+/* Builds the root and compiles the filter. 0 or a negative errno. *ret_missing: the limits that this sandbox
+ * lacks, because of its level or of the host, as bits of Limit (include/sandbox.h). */
 int sandbox_new(const SandboxSpec *spec, Sandbox **ret, uint32_t *ret_missing);
 Sandbox *sandbox_free(Sandbox *sandbox);
 
@@ -74,5 +74,6 @@ typedef struct SandboxEntry { /* values that differ from child to child */
 } SandboxEntry;
 
 /* In the child: applies all steps, or ends with the step's status. Afterwards an actor can only compute,
- * wait, and wake the invoker by an eventfd (its bell). */
+ * wait, write to stderr, and wake the invoker by an eventfd (its bell); with `libraries`, it can also read
+ * the files of its root. */
 void sandbox_enter(const Sandbox *sandbox, const SandboxEntry *entry);

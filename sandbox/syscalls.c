@@ -11,8 +11,8 @@
  * process: packages try calls that they do not need, and a user's script gets an exception at the line that
  * failed. Such an actor can do no more than other actors.
  *
- * Memory is writable or executable, never both. It also cannot change from one to the other, unless it maps
- * a file. */
+ * Memory is writable or executable, never both. Memory that was mapped without PROT_EXEC never becomes
+ * executable: code comes only from mapped files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -193,9 +193,9 @@ static const struct scmp_arg_cmp own_addresses[] = {
                         .datum_b = SANDBOX_OWN_ADDRESSES },
 };
 
-/* Allows mmap() of memory that is not executable. With `code` it also allows a private, never writable
- * mapping of a file, as the dynamic linker makes for a library's code. With `own` the mapping must lie
- * outside of the address range that is reserved for shared futex words. */
+/* Allows mmap() of memory that is not executable. With `code` it also allows a private mapping of a file
+ * that is executable and not writable, as the dynamic linker makes for a library's code. With `own` the
+ * mapping must lie outside of the address range that is reserved for shared futex words. */
 static int add_mmap(scmp_filter_ctx filter, int number, bool code, bool own) {
         const uint64_t writable = PROT_WRITE | PROT_EXEC, shared = MAP_ANONYMOUS | MAP_SHARED;
 

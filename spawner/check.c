@@ -81,8 +81,8 @@ static bool mounts_are_clean(const Launch *launch) {
 }
 
 /* If root runs the spawner, a job gets only ids of the reserved range: never an id of a person or a service,
- * and never 0. A job gets a whole part of the range, so two jobs have either all ids in common or none. If
- * another user runs the spawner, it can only give that user's id. */
+ * and never 0. A job's ids begin a part of the range and stay in it, so jobs in two parts have no id in
+ * common. If another user runs the spawner, it can only give that user's id. */
 static bool ids_are_ours(const Launch *launch, uid_t uid) {
         if (uid != 0)
                 return launch->n_uids == 1 && launch->uid_first == uid;

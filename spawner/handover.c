@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The child, between clone and exec. It takes its identity, receives from the parent the facts of the
  * launch, gives every descriptor its number of include/launch.h, and becomes the invoker. It inherits
- * nothing else from the spawner: no environment, no signal settings, no other descriptors. */
+ * nothing else from the spawner: no other descriptors, no environment (but sanitizers' options), no signal
+ * settings (but SIGXFSZ stays ignored). */
 #include "spawner/spawner.h"
 
 #include <errno.h>

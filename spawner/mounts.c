@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Makes a detached mount from a descriptor. The invoker attaches this mount in its actors' root. The file is
- * never opened by a user's path. So a plugin in a home directory of mode 0700 works, and a link that has
- * changed meanwhile does no harm. */
+ * not opened by a path that a user wrote. So a plugin in a home directory of mode 0700 works, and a link
+ * that has changed meanwhile does no harm. */
 #include "spawner/spawner.h"
 
 #include <errno.h>

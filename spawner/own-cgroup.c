@@ -243,7 +243,7 @@ int own_cgroup_leaf(const Cgroup *cgroup) {
         return fd < 0 ? -errno : fd;
 }
 
-/* Opens the cgroup of an earlier launch. */
+/* Opens the job's cgroup, which an earlier launch made. */
 static int own_open(const Launch *launch) {
         char full[512], path[256];
         int r;

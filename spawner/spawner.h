@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One launch, from the daemon's record to a running invoker. This is the only program of the project with
- * privileges, so it is small. It parses no text and reads no setting, and it gives up its privileges before
- * any program of a job runs.
+ * privileges, so it is small. It parses no text of a user or of the daemon, and reads no setting. Its child
+ * gives up its privileges before it becomes a program of the job.
  *
  *   check.c     believes nothing in the record
  *   spawner.c   the order of the steps, and the levels from strong to weak
@@ -85,14 +85,14 @@ int launch_check_terms(const Launch *launch, const Terms *terms, LaunchAnswer *a
 /* Checks the kinds of the descriptors. This asks their file systems, which may never answer. */
 int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer);
 
-/* spawner.c. Serves one launch: receives, launches and answers within LAUNCH_SEC. Then the process may stay
- * until the job's end. */
+/* spawner.c. Serves one launch: receives, launches and answers within LAUNCH_MSEC(). Then the process may
+ * stay until the job's end. */
 int spawner_serve(int fd, const Terms *terms);
 
 /* identity.c. ids_are_mapped(): whether these ids exist in our user namespace; in many containers they do
- * not. child_start(): the child waits on its channel, in its namespaces, without an identity, and if
- * possible in the cgroup (-EBADF: none). -EPERM, -ENOSYS, -ENOSPC, -EUSERS: this host does not allow that
- * level. */
+ * not. child_start() returns in both processes, with ret->pid 0 in the child. The child is in its
+ * namespaces, without an identity, and if possible in the cgroup (-EBADF: none). -EPERM, -ENOSYS, -ENOSPC,
+ * -EUSERS: this host does not allow that level. */
 bool ids_are_mapped(uint32_t first, uint32_t n);
 int child_start(uint32_t level, int cgroup_fd, Child *ret);
 void child_done(Child *child, bool kill);
@@ -107,9 +107,9 @@ int anchors_start(uint32_t n);
 /* cgroup.c, scope.c, own-cgroup.c. Make the life's cgroup and delegate it to the job's group; UINT32_MAX:
  * not needed, since the job has the spawner's own user and group. */
 int scope_make(const Launch *launch, const Child *child, gid_t group, Cgroup *ret, LaunchAnswer *answer);
-/* own_cgroup_make(): 0: no cgroup can be made. own_cgroup_leaf() opens the invoker's part of the cgroup.
- * own_cgroup_enter() moves the child there, or discards the cgroup if that fails. own_cgroup_discard() is
- * for a life that does not begin. */
+/* own_cgroup_make(): 1: made; 0: no cgroup can be made. own_cgroup_leaf() opens the invoker's part of the
+ * cgroup. own_cgroup_enter() moves the child there, or discards the cgroup if that fails.
+ * own_cgroup_discard() is for a life that does not begin. */
 int own_cgroup_make(const Launch *launch, gid_t group, Cgroup *ret);
 int own_cgroup_leaf(const Cgroup *cgroup);
 void own_cgroup_enter(const Child *child, Cgroup *cgroup);
@@ -118,7 +118,7 @@ void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup);
 bool run_is_over(const Launch *launch); /* the daemon of a run is dead, and no other comes back for it */
 /* The cgroup of a life is inside the job's cgroup. The job's cgroup is a slice of systemd (scope_) or made
  * by the spawner (own_cgroup_), and its count of CPU time stays when the life's cgroup is gone. _settle()
- * empties the life's cgroup, by force if necessary, and sets *ret_nsec to the count. The job's cgroup stays,
+ * empties the job's cgroup, by force if necessary, and sets *ret_nsec to the count. The job's cgroup stays,
  * for the next life and for repeated requests, until _clear(). -ENOENT: the job has no cgroup. */
 int scope_settle(const Launch *launch, uint64_t *ret_nsec, LaunchAnswer *answer);
 int own_cgroup_settle(const Launch *launch, uint64_t *ret_nsec);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The parts that DDPG, TD3 and SAC share. The number of environment steps so far says how many gradient
- * steps are due. A gradient step moves each critic, and from time to time the policy. */
+/* The parts that DDPG, TD3, SAC and the algorithms built on them share. Each environment step makes some
+ * gradient steps due. A gradient step moves each critic, and from time to time the policy. */
 #pragma once
 
 #include "learner/algorithm/algorithm.h"

@@ -17,7 +17,8 @@ enum {
         STATE_STEPS, /* gradient steps since the target network was updated */
 };
 
-/* The default of TargetInterval=, as in CleanRL's DQN for classic control. */
+/* The default of TargetInterval=, in gradient steps. CleanRL's DQN for classic control has the same number,
+ * but counts environment steps. */
 enum { TARGET_INTERVAL = 500 };
 
 static void dqn_loss(Tape *t, const void *arg) {

@@ -45,8 +45,9 @@ int generative_step(Runtime *runtime, uint32_t draw, Generator *generator, Criti
 
 /* A recorded action, scaled so that the bounds of the action space are -1 and 1. */
 Node generative_recorded(Tape *tape, const Network *policy);
-/* A Moment (lib/sampler.h) has the factors for one time of the noise process, and each row has two Moments.
- * This is one factor of one of them, repeated in `width` columns. moment: 0 or 1; which: MOMENT_…. */
+/* A Moment (lib/sampler.h) has the factors for one time of the noise process. Each row has two Moments; with
+ * ACT_DIFFUSION only the first is set. This is one factor of one of them, repeated in `width` columns.
+ * moment: 0 or 1; which: MOMENT_…. */
 Node generative_number(Tape *tape, uint32_t moment, uint32_t which, uint32_t width);
 /* The recorded action a mixed with the row's noise z: signal a + noise z. The row's Moment has signal and
  * noise (lib/sampler.h). */

@@ -25,8 +25,8 @@ static void impact_loss(Tape *t, const void *arg) {
         Node now = tape_term(t, TERM_LOG_PROBABILITY), target = tape_column(t, COLUMN_OLD_LOG_PROBABILITY);
         Node behaviour = tape_column(t, COLUMN_BEHAVIOUR_LOG_PROBABILITY);
         Node advantage = actor_critic_advantage(t, p->weights.advantage);
-        /* Logarithms are added and bounded before exp(), so that it cannot overflow: actors may have stored
-         * any finite numbers. */
+        /* Logarithms are added and bounded before exp(), so that no log-probability from an actor makes it
+         * overflow: an actor may have stored any finite number. */
         Node bounded = tape_clamp(t, tape_subtract(t, behaviour, target), -INFINITY, LOG_TRUNCATION);
         Node ratio = tape_exp(t, tape_add(t, bounded, tape_subtract(t, now, behaviour)));
         Node policy = actor_critic_surrogate(t, advantage, ratio, p->clip);

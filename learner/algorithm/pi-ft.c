@@ -12,8 +12,8 @@
  *
  * An iteration of the paper sets each F to a goal: F' minus a multiple of the mean gradient of all that
  * follows pass i under the last iteration's F. Here F moves towards this goal by one gradient step. The
- * gradient of the sum above, through the passes, equals the gradient of half the squared distance to the
- * goal, times the pass's weight. */
+ * gradient of the sum above, through the passes, equals the gradient of the squared distance to the goal,
+ * times the pass's weight. */
 #include "learner/algorithm/generative.h"
 
 static Node divergence(Tape *t, const Generator *g, const Sample *sampled) {

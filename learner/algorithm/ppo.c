@@ -69,10 +69,10 @@ void ppo_plain(Runtime *runtime, Tape *tape) {
         ppo_loss(tape, &loss);
 }
 
-/* Runs one epoch. 0; 1: the divergence passed KLStop=, and the next step was not taken; -ERANGE. KLWeight=
- * adapts to *ret_kl, the mean over the epoch. If the epoch was stopped, *ret_kl is the estimate that stopped
- * it: the divergence of the policy with which the round ends. A mean would include the 0 of the first
- * step. */
+/* Runs one epoch. 0; 1: the divergence passed KLStop=, and the next step was not taken; or an error of
+ * runtime_gradient(). *ret_kl is the mean over the epoch; KLWeight= adapts to that of the last epoch. If the
+ * epoch was stopped, *ret_kl is the estimate that stopped it: the divergence of the policy with which the
+ * round ends. A mean would include the 0 of the first step. */
 static int ppo_epoch(Runtime *runtime, uint32_t epoch, PpoLoss *loss, double rate, ActorCriticTotal *total,
                 double *ret_kl) {
         const JobSettings *s = runtime_settings(runtime);

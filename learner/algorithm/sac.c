@@ -2,7 +2,8 @@
 /* "Soft Actor-Critic Algorithms and Applications" (Haarnoja et al. 2018), algorithm 1: a random policy whose
  * entropy is rewarded, too. Two critics make targets that include the value of the entropy (5, 6). The
  * policy minimises (7) through the noise with which its actions were drawn (9). The temperature is the
- * weight of the entropy. It is learned, so that the entropy reaches TargetEntropy= (18). */
+ * weight of the entropy. Without Temperature= it is learned, so that the entropy reaches TargetEntropy=
+ * (18). */
 #include <errno.h>
 #include <math.h>
 

@@ -360,7 +360,7 @@ static void content_done(Content *content) {
         free(content->description);
 }
 
-/* banks NULL: only the size matters, and no digest is computed. */
+/* banks NULL: only the size matters, and the state's digest is not computed. */
 static int content_make(Learner *l, const uint32_t *banks, Content *ret) {
         uint8_t sha256[32] = {};
 
@@ -441,8 +441,8 @@ static int open_reserve(Learner *l) {
 /* The last checkpoint of a job must not fail for lack of space, since the job may run unattended. So its
  * blocks are allocated when the job begins, and again when checkpoints grow. Only the last checkpoint is
  * written over these blocks, in place, and only if there is no other space. Until then the file's size is 0.
- * On a file system that copies on write, or cannot allocate in advance, nothing is reserved. There the job
- * waits for space at its end. It also waits if there was no space to reserve. */
+ * If the file system cannot allocate in advance, nothing is reserved; if it copies on write, the blocks may
+ * not help. There the job waits for space at its end. It also waits if there was no space to reserve. */
 static void place_reserve(Learner *l, const Content *content) {
         _cleanup_close_ int fd = -EBADF;
         uint64_t bytes;

@@ -4,7 +4,8 @@
  * If two states have equal digests, the jobs would also continue alike.
  *
  * It leaves out the slots' snapshots, which belong to actors: a plugin may leave unused bytes in them unset.
- * It also leaves out the times of overlapping rounds, and which policy versions are still in use. */
+ * It also leaves out the ordinals of actors' invocations, the times of overlapping rounds, and the policy
+ * versions that are still in use. */
 #include <assert.h>
 #include <nettle/sha2.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A job begins from a checkpoint, from the parameters of another job, or from nothing. A file may be cut
- * short, belong to another job, or be forged, so its numbers are checked before they are used. If a number
- * is wrong, the learner says which one, and stops. */
+ * short, belong to another job, or be forged, so its numbers are checked before they are used. If it is
+ * refused, the learner says why, and stops. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -21,9 +21,9 @@
 #include "lib/settings/print.h"
 #include "lib/slot.h"
 
-/* r: -EBADMSG: the checkpoint is damaged; -EPROTONOSUPPORT: it has a newer format; -EMEDIUMTYPE: it belongs
- * to another job. The sentence goes to the journal. The daemon gets only the number, for which
- * lib/string-tables.c has a sentence. */
+/* r: -EBADMSG: the checkpoint is damaged; -EPROTONOSUPPORT: it has a newer format; -ENOMSG: it is not one of
+ * actord's; -EMEDIUMTYPE: it belongs to another job; or an error of reading. The sentence goes to the
+ * journal. The daemon gets only the number, for which lib/string-tables.c has a sentence. */
 __attribute__((format(printf, 2, 3))) static int refuse(int r, const char *format, ...) {
         va_list values;
 
@@ -65,7 +65,8 @@ static int check_metadata(const Learner *l, const Checkpoint *checkpoint) {
         return 0;
 }
 
-/* These settings and the environment decide which tensors there are, and their shapes. */
+/* The settings that, with the environment, decide which tensors there are, and their shapes. Those that edit
+ * a network's input (LinkEditing=, InputAugmentation= and so on) are left out. */
 static const Setting shaping[] = {
         SETTING_Job_Algorithm,
         SETTING_Distribution_Policy,
@@ -174,8 +175,8 @@ static bool normaliser_possible(const Normaliser *m) {
                doubles_finite(m->m2, m->n, 0.0);
 }
 
-/* The largest counter that a checkpoint may have. Counters name random streams, so none may ever reach the
- * end of its range. A job that begins in the lower half is too short for that. */
+/* The largest value that a checkpoint may have for a counter that names random streams. Such a counter must
+ * never reach the end of its range. A job that begins in the lower half is too short for that. */
 #define NUMBER_MOST (RANDOM_ORDINAL_MAX / 2)
 
 static bool streams_possible(const Learner *l) {

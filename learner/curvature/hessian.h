@@ -49,7 +49,7 @@ typedef struct Hessian {
         /* For the product that hessian_times() computes: */
         const double *vector;
         double *ret;
-        double *lanes; /* [HESSIAN_LANES_MAX][n] */
+        double *lanes; /* [lanes for rows_max rows, at most HESSIAN_LANES_MAX][n] */
         /* [threads][2][n_units][HESSIAN_ROWS]: the derivatives of all layers' y (HessianLayer), then of
          * their d, in the direction of `vector` */
         double *scratch;

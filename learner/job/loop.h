@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The fused loop: acting and learning as one fragment, one round at a time, in one process and on plain
  * memory. It has no meter, no socket and no sandbox. With the same numbers of actors, the job learns the
- * same policy as under any other distribution. */
+ * same policy as with an invoker. */
 #pragma once
 
 #include "include/actord/env.h"
@@ -19,13 +19,12 @@ typedef struct FusedTimes {
 } FusedTimes;
 
 typedef struct FusedFault {
-        uint32_t fault, actor; /* Fault; actor UINT32_MAX: the learner */
+        uint32_t fault, actor; /* Fault; actor UINT32_MAX: the learner, or an evaluation */
         int32_t detail;
 } FusedFault;
 
-/* env is not trusted: its spec is checked. The settings are copied. 0; -EINVAL: the spec is impossible, or
- * actord's policies cannot act on it; -E2BIG, -EFBIG, -ENOMEM: the job does not fit; or the error of
- * spec(). */
+/* env is not trusted: its spec is checked. The settings are copied. 0; an error of spec(), of
+ * job_page_make() (lib/slot.h), of learner_new() or of host_new(); -EIO: the learner could not begin. */
 int fused_new(const JobSettings *settings, const ActordEnv *env, Fused **ret);
 Fused *fused_free(Fused *fused);
 
@@ -39,8 +38,8 @@ int fused_round(Fused *fused, uint32_t n_actors, Statistics *ret_statistics, Fus
 int fused_evaluate(Fused *fused, uint64_t first, uint32_t n, double *ret_mean);
 
 /* For figures and tests, which have no checkpoint: makes `fused` evaluate the newest policy of `from`, which
- * may have another environment. From then on `fused` does not learn any more. 0; -EINVAL: that policy has
- * another shape. */
+ * may have another environment. Do not call fused_round() after this: the learner of `fused` still has its
+ * own policy. 0; -EINVAL: that policy has another shape. */
 int fused_take_policy(Fused *fused, const Fused *from);
 
 const FusedFault *fused_fault(const Fused *fused);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The kernels of kernels.h, as a template for lib/each-width.h: loops without branches, which a compiler
- * vectorises, or 16 sums at once that are added in a tree. The file has no include guard, on purpose. */
+ * vectorises, or sums side by side that are added in a fixed order. The file has no include guard, on
+ * purpose. */
 
 enum { KERNEL(PARTS) = KERNEL_LANES / KERNEL_WIDTH };
 

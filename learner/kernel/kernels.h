@@ -55,8 +55,9 @@ void kernel_activation_backward(float *dy, const float *y, float *dbias, uint32_
 void kernel_pixels(const uint8_t *const rows[static KERNEL_LANES], uint32_t n, float scale, uint32_t stride,
                 float *ret);
 
-/* Distributions over actions. Each function takes a network's outputs as columns and returns one number
- * for each row; the functions named _backward return the gradient with respect to the outputs. */
+/* Distributions over actions. Each function takes a network's outputs as columns and returns an action's
+ * log-probability and the entropy for each row; the functions named _backward return the gradient with
+ * respect to the outputs. */
 
 /* logits [n][stride] become log-probabilities in place */
 void kernel_categorical(float *logits, const int32_t *choice, uint32_t n, uint32_t stride,
@@ -77,8 +78,8 @@ double kernel_square_sum(const float *x, size_t n);
 void kernel_adam(float *parameters, float *m, float *v, const float *gradient, size_t n,
                 const AdamScalars *scalars);
 
-/* Kernels in double precision, for the figures of schedulers. Products are not fused with additions, so a
- * CPU without fused multiply-add is no slower. */
+/* Kernels in double precision, for the figures of schedulers and for the initial parameters. Products are
+ * not fused with additions, so a CPU without fused multiply-add is no slower. */
 
 /* c [m][n] (+)= a [m][k] b [k][n]. a and b may have any order of rows and columns, as their strides say. */
 typedef struct DoubleProduct {

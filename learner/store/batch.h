@@ -27,8 +27,8 @@ typedef struct Batch {
         uint32_t block_rows; /* of one rollout */
         uint32_t finals_max;
         uint32_t images; /* `pixels` exists, and not `observations` */
-        /* K, if an observation is a stack of K frames: a row holds only the newest frame, and earlier rows
-         * hold the others. 1: a row holds the whole image. */
+        /* K, if an image is a stack of K frames: a row holds only the newest frame, and earlier rows hold
+         * the others. 1: a row holds the whole observation. */
         uint32_t frames;
         uint32_t n_metrics;   /* metrics of an episode */
         uint32_t come_and_go; /* `active` exists */

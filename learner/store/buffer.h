@@ -16,8 +16,8 @@ typedef struct Buffer {
         uint64_t *n_actors; /* [n] */
         uint32_t *n_finals; /* [n][n_blocks] */
         Batch columns;      /* the kept columns, [n][rows] each; NULL: not kept */
-        /* [n]: a batch for each round. Its kept columns are in `columns`; it shares the computed columns
-         * with the live batch. */
+        /* [n]: a batch for each round. Its kept columns are in `columns`; it shares all other columns with
+         * the live batch. */
         Batch views[BUFFER_BATCHES_MAX];
 } Buffer;
 

@@ -5,7 +5,7 @@
  * incomplete windows wait for the next invocation. Nothing depends on when a rollout arrived.
  *
  * Each step is stored with the observation after it, since an episode's last observation is stored nowhere
- * else. If frames are stacked, only the newest one is stored. */
+ * else. If images are stacks of frames, only the newest frame is stored. */
 #pragma once
 
 #include <stdbool.h>

@@ -240,7 +240,7 @@ Node tape_clamp(Tape *tape, Node x, double lowest, double most) {
         return unary(tape, TAPE_CLAMP, x, lowest, most);
 }
 
-/* The bounds are computed in single precision, like all sums of a tape. */
+/* The bounds are computed in single precision, like the numbers that they are compared with. */
 Node tape_clip(Tape *tape, Node ratio, double clip) {
         float by = (float) clip;
 

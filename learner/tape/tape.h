@@ -31,11 +31,11 @@ enum {
 typedef enum Column {
         COLUMN_ADVANTAGE,
         COLUMN_TARGET,
-        COLUMN_OLD_LOG_PROBABILITY, /* before the updates of this round */
+        COLUMN_OLD_LOG_PROBABILITY, /* this column and the next: from the last runtime_recompute() */
         COLUMN_OLD_VALUE,
         COLUMN_BEHAVIOUR_LOG_PROBABILITY, /* as the actor reported it */
         COLUMN_REWARD,
-        COLUMN_DISCOUNT, /* the factor on the value after a replayed window; 0: the episode has ended */
+        COLUMN_DISCOUNT, /* the factor on the value after a replayed window; 0: the episode terminated */
         _COLUMN_MAX,
 } Column;
 
@@ -141,7 +141,8 @@ void tape_begin_with(Tape *tape, const TapeShape *shape);
 Node tape_column(Tape *tape, Column column);
 Node tape_term(Tape *tape, Term term);
 /* Like tape_term(), but the row's weight multiplies the gradient at the term, and not already at the loss.
- * The results differ only by rounding. A loss reads either terms of this kind or terms of tape_term(). */
+ * The results differ only by rounding. A loss reads each term in one of the two ways, and no operation joins
+ * terms of both kinds. */
 Node tape_term_late(Tape *tape, Term term);
 
 Node tape_input(Tape *tape, Input input);
