@@ -25,8 +25,8 @@ typedef struct EpisodeStatistics {
 int episode_statistics_new(uint32_t n_slots, bool pairs, EpisodeStatistics **ret);
 EpisodeStatistics *episode_statistics_free(EpisodeStatistics *episodes);
 
-/* Adds the steps of the batch's first n_actors rollouts, and fills in the statistics of episodes. With
- * Carry=reset each slot begins a new episode.
+/* Adds the steps of the batch's first n_actors rollouts, and fills in the statistics of episodes. reset:
+ * each slot has begun a new episode (Carry=reset); otherwise only those that lost theirs have (Batch.lost).
  *
  * The second slot of a pair (lib/pair.h) is left out. It usually leaves its episode before the end, to join
  * the episode of the first slot. Most episodes that it does finish are short, so their returns would bias

@@ -157,7 +157,8 @@ static uint64_t files_max(const Sandbox *sandbox) {
 }
 
 /* Denies the child resources that a process can take without a cgroup noticing: descriptors, core files,
- * files, locked memory. If no memory controller is available, it also limits memory itself. */
+ * files, locked memory, message queues. It also limits tasks and, if no memory controller is available,
+ * memory itself. */
 static int step_limits(const Sandbox *sandbox, const SandboxEntry *entry) {
         const struct {
                 int resource;

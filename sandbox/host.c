@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The process that makes the sandboxes gives up new privileges and the calls below, for itself and its
  * children, before it begins to work for its job. In system mode the unit of actord-spawn already forbids
- * them; in run mode and user mode no unit does. The list names forbidden calls instead of allowed ones,
- * since this program needs most calls for its work: namespaces, mounts, cgroups and processes. */
+ * many of them; in run mode and user mode no unit does. The list names forbidden calls instead of allowed
+ * ones, since this program needs most calls for its work: namespaces, mounts, cgroups and processes. */
 #include <errno.h>
 #include <sys/prctl.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The roots of sandboxes, which are built once. Each is a small file system without /proc, and is made
- * read-only in the end. For built-in environments it is empty. For a plugin or the learner it has the host's
- * libraries and three devices. All roots are in one directory. Afterwards the invoker makes this directory
- * its own root, so that a child copies a dozen mounts and not the host's hundred. */
+ * read-only in the end. For built-in environments it is empty. For a plugin, the learner or a relay it has
+ * the host's libraries and three devices. All roots are in one directory. Afterwards the invoker makes this
+ * directory its own root, so that a child copies a dozen mounts and not the host's hundred. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -22,7 +22,8 @@ typedef struct SandboxSpec {
         const JobSettings *settings;
         const LaunchMount *mounts; /* files that came with the job: descriptors from INVOKER_FD_MOUNTS on */
         uint32_t n_mounts;
-        /* whether the root has the host's /usr and linker cache, read-only: for plugins and the learner */
+        /* whether the root has the host's /usr and linker cache, read-only: for plugins, the learner and
+         * relays (invoker/relay.h) */
         bool libraries;
         /* with libraries: a forbidden call fails with EPERM and does not end the process */
         bool interpreter;
@@ -54,20 +55,20 @@ int sandbox_leave_host(void);
  * vm.legacy_va_layout=1), the filter has no rule about addresses. */
 bool sandbox_has_high_addresses(void);
 
-/* Flags for the clone3() that makes a child of this sandbox (CLONE_NEWPID | CLONE_NEWNS | …; 0 at level
- * process). */
+/* Flags for the clone3() that makes a child of this sandbox (CLONE_NEWPID | CLONE_NEWNS | …; 0 below
+ * level userns). */
 uint64_t sandbox_clone_flags(const Sandbox *sandbox);
 
 typedef struct SandboxEntry { /* values that differ from child to child */
         uint32_t uid;         /* in the user namespace; no other actor shares it if n_uids allows that */
         const int *keep_fds;  /* in ascending order; all others above 2 are closed */
         size_t n_keep_fds;
-        int cgroup_fd;         /* the cgroup to move into; -EBADF: the child started in it */
+        int cgroup_fd;         /* the cgroup to move into; -EBADF: none, or the child started in it */
         uint64_t mapped_bytes; /* shared memory, which RLIMIT_AS must not count */
         /* The start of the range of SANDBOX_WORDS_BYTES that is reserved for shared futexes; 0: there is
          * none, and they may be anywhere. */
         uint64_t words_at;
-        const char *name; /* for comm: actord-actor, actord-learner */
+        const char *name; /* for comm and the host's name: actord-actor, actord-relay, actord-learner */
         /* A page in which the child notes the step that failed. Only the parent and the child map it, and
          * the child unmaps it at the end. NULL: only the exit status reports a failure. */
         Verdict *verdict;

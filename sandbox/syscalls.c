@@ -4,7 +4,8 @@
  * mounts, tracing, keys, io_uring or BPF.
  *
  *   BUILTIN     an actor whose environment was loaded before the fork: it computes, waits, rings its bell
- *   LIBRARIES   an actor that loads a plugin inside: it also opens, reads and maps files of its root
+ *   LIBRARIES   an actor that loads a plugin inside: it also opens, reads and maps files of its root;
+ *               and a relay (invoker/relay.h)
  *   LEARNER     the learner: it also calls execveat() once, has threads, and writes checkpoints
  *
  * An actor with an interpreter has the second list, but other calls fail with EPERM and do not end the

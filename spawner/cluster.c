@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Starts actord-cluster beside an invoker that may have nodes of a cluster. actord-cluster stays outside of
  * the job's namespaces: it uses the network, and talks as the user to programs that know the user. So it
- * gets only the descriptors of ClusterFd: no file of the job but a plugin. It keeps the user's environment
- * variables, which say where the cluster is. It also stays in the cgroup of the user's daemon: in the job's
- * scope, the end of the scope would kill it before it could give back its nodes. */
+ * gets only stderr and the descriptors of ClusterFd: no file of the job but a plugin. It keeps the user's
+ * environment variables, which say where the cluster is. It also stays in the cgroup of the user's daemon:
+ * in the job's scope, the end of the scope would kill it before it could give back its nodes. */
 #include "spawner/spawner.h"
 
 #include <errno.h>

@@ -99,8 +99,8 @@ int child_start(uint32_t level, int cgroup_fd, Child *ret) {
 void child_done(Child *child, bool kill) {
         if (kill && child->pid_fd >= 0)
                 (void) pidfd_send_signal(child->pid_fd, SIGKILL, NULL, 0);
-        /* This process may lack the right to kill a child with another user id. But the child ends when its
-         * channel is closed. */
+        /* This process may lack the right to kill a child with another user id. But a child that is not yet
+         * the invoker ends when its channel is closed. */
         child->channel = close_fd(child->channel);
         if (kill && child->pid > 0)
                 (void) waitpid(child->pid, NULL, 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Asks systemd for one transient, delegated scope for each life of a job. The call only puts a job of
- * systemd's own into a queue. A wrong property makes systemd's job fail later. So this file waits for the
- * signal that says how systemd's job ended, and then asks the kernel for the cgroup of the process. */
+/* Asks systemd for one transient, delegated scope for each life of a job (with ActorScope=each, also for
+ * each container). The call only puts a job of systemd's own into a queue. A wrong property makes systemd's
+ * job fail later. So this file waits for the signal that says how systemd's job ended, and then asks the
+ * kernel for the cgroup of the process. */
 #include "spawner/spawner.h"
 
 #include <errno.h>

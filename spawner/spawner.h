@@ -10,6 +10,7 @@
  *   cgroup.c    any cgroup: who is in it, what it has counted
  *   settle.c    the end of a life: what its cgroup counted; the weight of a job's cgroup
  *   mounts.c    descriptors to detached mounts
+ *   cluster.c   actord-cluster beside an invoker that may have nodes
  *   handover.c  the child between clone and exec */
 #pragma once
 

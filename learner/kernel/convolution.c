@@ -7,7 +7,7 @@
  * In the forward pass and in the gradient of the input, each number is one sum. Sums of several units (or
  * channels) with the same input are computed together: the input is loaded once, and each weight is
  * broadcast to a vector. The weights are copied first, so that they are adjacent. The gradient of weights
- * has a sum for each of 4 units and 4 inputs, so 8 loads serve 16 products.
+ * has a sum for each of 4 units and 4 inputs. With vectors of 16 numbers, 8 loads serve 16 products.
  *
  * The layer's shape alone fixes the order of a sum. In the forward pass, a sum goes over channels, then over
  * rows and columns of the kernel. For an input, it goes over the squares that contain the input, bottom to

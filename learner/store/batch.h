@@ -18,9 +18,9 @@ typedef struct Batch {
         uint32_t n_actors_max, envs, steps; /* n_actors_max: the most actors of the job */
         uint32_t n_blocks;                  /* the most rollouts of a round */
         uint32_t n_observation, n_action;
-        uint32_t act; /* ActKind: it decides whether `choices` or `actions` exists */
-        /* how many choices an action has, and how many values each has; n_choices 0: one choice of n_action
-         * values */
+        uint32_t act; /* ActKind: it decides whether `choices` or `actions` has rows */
+        /* how many choices an action has, and how many values each has; n_choices 0, only in the shape for
+         * batch_new_shape(): one choice of n_action values */
         uint32_t n_choices, limits[ACTORD_CHOICES_MAX];
         uint32_t step_rows;  /* steps * envs */
         uint32_t next_rows;  /* step_rows + envs: where an actor's last observations begin */
