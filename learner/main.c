@@ -59,7 +59,8 @@ static int map_settings(const JobSettings **ret_settings, const JobPage **ret_pa
 }
 
 /* Maps the policy. Only the first learner writes the policy that actors read. The others write their
- * versions into memory of their own. All learners share gradients and parameters in LEARNER_FD_REDUCE. */
+ * versions into memory of their own. All learners share gradients, and the policy's parameters, in
+ * LEARNER_FD_REDUCE. */
 static int map_policy(LearnerContext *context) {
         const JobPage *page = context->page;
         ReduceLayout layout;
