@@ -262,8 +262,8 @@ static int check_peer(int fd, const Terms *terms, uid_t *ret, LaunchAnswer *answ
                         "user %u may not launch jobs directly: submit them to actord", (unsigned) peer.uid);
 }
 
-/* Stays until the job has ended, to remove its cgroup: systemd does not remove a cgroup that the spawner
- * made, and no other process may. */
+/* Stays until this life of the job has ended, to remove the life's cgroup: systemd does not remove a cgroup
+ * that the spawner made. */
 static void stay(const Launch *launch, const Child *child, const Cgroup *cgroup) {
         struct pollfd p = { .fd = child->pid_fd, .events = POLLIN };
 

@@ -87,7 +87,7 @@ int launch_check_terms(const Launch *launch, const Terms *terms, LaunchAnswer *a
 int launch_check_fds(const Launch *launch, const int fds[], LaunchAnswer *answer);
 
 /* spawner.c. Serves one launch: receives, launches and answers within LAUNCH_MSEC(). Then the process may
- * stay until the job's end. */
+ * stay until the end of the job's life. */
 int spawner_serve(int fd, const Terms *terms);
 
 /* identity.c. ids_are_mapped(): whether these ids exist in our user namespace; in many containers they do
