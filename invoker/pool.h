@@ -29,7 +29,8 @@ typedef struct Container {
         uint32_t index, state;
         bool has_worker;   /* page and leaf exist; they are made at the first need */
         bool fresh;        /* it has carried out no order but its first: its next invocation is a cold one */
-        Imagined imagined; /* fused.c: the emulated fleet's container, which has no process on this host */
+        Imagined imagined; /* this container in a fleet in which nothing dies (pool_is_cold()) */
+        bool begins_cold;  /* the imagined container starts for this round */
         /* the OrderKind in progress, until it has succeeded or the failed process is reaped */
         uint32_t doing;
         Attempts starts;
@@ -59,6 +60,14 @@ int pool_make_ask_bells(Pool *pool); /* if the learner acts: makes asks_fd and s
 int pool_fork(Pool *pool, Container *c);
 void pool_order(Pool *pool, Container *c, const Order *order);
 void pool_arrange(Pool *pool, uint32_t n_needed); /* parks (freezes), thaws or ends training containers */
+/* Call this at the start of a round: decides which imagined containers start for it. */
+void pool_imagine(Pool *pool, uint32_t n_needed);
+/* Whether an invocation starts cold. Where no container exists (fused), or under Clock=model, this is so for
+ * the first invocation of an imagined container: it depends on the rounds, and not on what died. Otherwise
+ * it is so for a container that has carried out no order but its first. */
+bool pool_is_cold(const Pool *pool, const Container *c, uint32_t actor);
+/* After a restart: the imagined containers of actors that have acted before exist already. */
+void pool_resume(Pool *pool);
 /* emulated_nsec: when the container became idle, on the emulated clock */
 void pool_park(Container *c, uint64_t emulated_nsec);
 void pool_thaw(Pool *pool, Container *c);

@@ -130,7 +130,7 @@ void report_rollout(Reporter *reporter, uint32_t actor, uint32_t fault, int32_t 
 
         /* Clock=model counts only the attempt that is accepted: a scheduler's input must not depend on
          * accidents. */
-        if (wasted && reporter->place->settings->clock != CLOCK_MODEL)
+        if (wasted && !model)
                 seat->emulated_nsec += seat->metered.emulated_nsec;
 }
 
