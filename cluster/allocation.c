@@ -271,19 +271,19 @@ static size_t allocation_poll(const Engine *engine, struct pollfd *ret, int *tim
                 &own->delivery.parcel.sending };
         size_t n = 0;
 
-        (void) timeout_msec;
-        (void) now;
         for (size_t i = 0; i < ELEMENTSOF(commands); i++) {
                 int fd = command_fd(commands[i]);
 
                 if (fd >= 0)
                         ret[n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+                timeout_lower(timeout_msec, command_timeout(commands[i], now));
         }
         for (size_t i = 0; i < own->n_hosts; i++) {
                 int fd = command_fd(&own->hosts[i].step);
 
                 if (fd >= 0)
                         ret[n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+                timeout_lower(timeout_msec, command_timeout(&own->hosts[i].step, now));
         }
         return n;
 }

@@ -67,6 +67,11 @@ typedef enum EngineOpen {
 
 typedef struct Engine Engine;
 
+static inline void timeout_lower(int *timeout_msec, int to) {
+        if (to >= 0 && (*timeout_msec < 0 || to < *timeout_msec))
+                *timeout_msec = to;
+}
+
 typedef struct EngineKind {
         const char *name;
         int (*init)(Engine *engine);

@@ -503,11 +503,6 @@ static void slurm_step(Engine *engine, uint64_t now) {
                                 engine_node_over(engine->nodes + i, engine->words);
 }
 
-static void lower(int *timeout_msec, int to) {
-        if (to >= 0 && (*timeout_msec < 0 || to < *timeout_msec))
-                *timeout_msec = to;
-}
-
 static size_t slurm_poll(const Engine *engine, struct pollfd *ret, int *timeout_msec, uint64_t now) {
         const Slurm *slurm = engine->own;
         const Command *commands[] = { &slurm->submit, &slurm->look, &slurm->cancel, &slurm->checking,
@@ -519,14 +514,15 @@ static size_t slurm_poll(const Engine *engine, struct pollfd *ret, int *timeout_
 
                 if (fd >= 0)
                         ret[n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
-                lower(timeout_msec, command_timeout(commands[i], now));
+                timeout_lower(timeout_msec, command_timeout(commands[i], now));
         }
         if (slurm->look.pid == 0 && has_asked(engine))
-                lower(timeout_msec, slurm->next_look_nsec > now
-                                                    ? (int) ((slurm->next_look_nsec - now) / 1000000) + 1
-                                                    : 0);
+                timeout_lower(timeout_msec,
+                                slurm->next_look_nsec > now
+                                                ? (int) ((slurm->next_look_nsec - now) / 1000000) + 1
+                                                : 0);
         if (slurm->submit.pid == 0 && slurm->next_submit_nsec > now)
-                lower(timeout_msec, (int) ((slurm->next_submit_nsec - now) / 1000000) + 1);
+                timeout_lower(timeout_msec, (int) ((slurm->next_submit_nsec - now) / 1000000) + 1);
         return n;
 }
 

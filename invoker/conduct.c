@@ -52,9 +52,7 @@ static void give_rollout(Invoker *invoker, Container *c, uint32_t actor) {
         /* Everything that the container has used until now belongs to its last invocation. */
         pool_read(&invoker->pool, c);
 
-        round_order(invoker->progress.round, actor,
-                        overlap_is_cold(&invoker->progress, &invoker->place, actor,
-                                        pool_is_cold(&invoker->pool, c, actor)));
+        round_order(invoker->progress.round, actor, pool_is_cold(&invoker->pool, c, actor));
         seat->node = c->worker.node;
         c->fresh = false;
         c->unread = actor;

@@ -130,6 +130,7 @@ int fork_make_sandboxes(Placement *place) {
         spec.memory_max_bytes = fork_learner_memory_bytes(place);
         spec.n_mounts = 0;
         spec.libraries = true;
+        spec.interpreter = false;
         spec.executable_fd = INVOKER_FD_LEARNER;
         spec.state_fd = INVOKER_FD_STATE;
         r = sandbox_new(&spec, &place->learner_sandbox, &missing);

@@ -162,7 +162,8 @@ void fused_ordered(const Pool *pool, const Learners *learners, Round *round) {
         for (uint32_t a = 0; a < round->n_actors; a++) {
                 if (round->seats[a].state != SEAT_WAITING)
                         continue;
-                round_order(round, a, pool_is_cold(pool, &pool->containers[a % pool->place->n_containers], a));
+                round_order(round, a,
+                                pool_is_cold(pool, &pool->containers[a % pool->place->n_containers], a));
                 round->seats[a].metered.start_nsec = learners->workers[0].ordered_nsec;
         }
 }

@@ -287,9 +287,11 @@ void pool_imagine(Pool *pool, uint32_t n_needed) {
 }
 
 bool pool_is_cold(const Pool *pool, const Container *c, uint32_t actor) {
-        if (place_fuses(pool->place) || pool->place->settings->clock == CLOCK_MODEL)
-                return c->begins_cold && actor == c->index; /* the first of the container's actors */
-        return c->fresh;
+        bool imagined = place_fuses(pool->place) || pool->place->settings->clock == CLOCK_MODEL;
+        bool first = actor == c->index; /* a container serves the actor of its own number first */
+
+        return overlap_is_cold(
+                        pool->progress, pool->place, actor, imagined ? c->begins_cold && first : c->fresh);
 }
 
 void pool_resume(Pool *pool) {

@@ -373,7 +373,7 @@ void job_done(Job *job) {
         if (job->cgroup) {
                 g_autofree char *own = g_build_filename(job->cgroup, "invoker", NULL);
 
-                /* The invoker has removed the leaves of its children. The spawner removes the invoker's own. */
+                /* The invoker has removed its children's leaves. The spawner removes the invoker's own. */
                 (void) g_rmdir(own);
                 g_assert_cmpint(g_rmdir(job->cgroup), ==, 0);
                 g_free(job->cgroup);
