@@ -123,8 +123,8 @@ void report_rollout(Reporter *reporter, uint32_t actor, uint32_t fault, int32_t 
         seat->metered.n_steps = (uint64_t) reporter->place->page->segment.envs *
                                 reporter->place->page->segment.steps;
         seat->metered.memory_reserved_bytes = reporter->place->settings->memory_max_bytes;
-        seat->metered.emulated_nsec = invocation_nsec(reporter, seat->metered.cpu_nsec, seat->slept_nsec,
-                        seat->metered.n_steps, cold);
+        seat->metered.emulated_nsec = invocation_nsec(
+                        reporter, seat->metered.cpu_nsec, seat->slept_nsec, seat->metered.n_steps, cold);
         record.metered = seat->metered;
         report_append(reporter, &record);
 
