@@ -36,10 +36,6 @@ static bool has_slope(const Layer *l) {
         return l->activation == LAYER_SILU || l->activation == LAYER_MISH;
 }
 
-static size_t padded(size_t n) {
-        return (n + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
-}
-
 /* For the gradient of its weights, a narrow layer needs its outputs' gradients transposed, not its
  * inputs. */
 static bool is_narrow(const Layer *l) {
@@ -67,7 +63,7 @@ int pass_new(const Network *network, Pass **ret) {
 
                 columns += (has_slope(l) ? 3 : 2) * (size_t) l->n_out;
                 if (is_product(l)) {
-                        n = padded(is_narrow(l) ? l->n_out : l->n_in);
+                        n = kernel_padded(is_narrow(l) ? l->n_out : l->n_in);
                         n_transposed = n > n_transposed ? n : n_transposed;
                 } else if (l->kind == LAYER_CONVOLUTION) {
                         n = convolution_scratch(l);
@@ -182,7 +178,7 @@ void pass_backward(
 
                 if (l->kind == LAYER_PARAMETER && !gradient)
                         continue;
-                assert(gradient || l->n_units <= SHARD_ROWS_MAX * padded(l->n_in));
+                assert(gradient || l->n_units <= (size_t) SHARD_ROWS_MAX * kernel_padded(l->n_in));
                 /* The sums for biases may not be needed. Then they go into the memory for transposed inputs,
                  * which is free now. */
                 kernel_activation_backward(dy, pass->slope[i] ?: pass->output[i],

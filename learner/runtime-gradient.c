@@ -232,7 +232,7 @@ static void recompute_task(void *arg, uint32_t task, uint32_t thread) {
         if (first >= end)
                 return;
         g.n = end - first < SHARD_ROWS_MAX ? end - first : SHARD_ROWS_MAX;
-        g.stride = (g.n + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
+        g.stride = kernel_padded(g.n);
 
         bench_gather(bench, b, &g);
         bench_forward(rt, bench, rt->nets[rt->work.net]->parameters);

@@ -127,7 +127,7 @@ KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(turn)(
 
 KERNEL_TARGET static void KERNEL(transpose)(
                 const float *restrict x, uint32_t n, uint32_t stride, float *restrict ret) {
-        const uint32_t ret_stride = (n + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
+        const uint32_t ret_stride = kernel_padded(n);
 
         for (uint32_t u = 0; u < ret_stride; u += KERNEL_WIDTH)
                 for (uint32_t r = 0; r < stride; r += KERNEL_WIDTH) {

@@ -10,6 +10,11 @@
 
 enum { KERNEL_LANES = 16 }; /* lanes of the widest vector */
 
+/* How long a row of n numbers is if full vectors read it: n, rounded up to a multiple of KERNEL_LANES. */
+static inline uint32_t kernel_padded(uint32_t n) {
+        return (n + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
+}
+
 /* c [m][n] = the sums over k of a [m][k] b [k][n]. Each sum begins with bias[m] or 0 (NULL) or, if it
  * continues, with the content of c, and adds one product after the other by fused multiply-add. a may be
  * stored by rows or by columns, as its strides say. Rows of c are c_m numbers apart. Rows of b are b_k
