@@ -60,7 +60,7 @@ def compared():
     for words in (f"took {ours:.2f} s in the median of ten seeds", f"Stable-Baselines3 took {whole:.1f} s", f"{training:.1f} of these were training"):
         assert words in said, words
     row = re.search(r"^\| PPO on CartPole-v1, 65,536 steps \|.*$", read("docs/experiments/figures.md"), re.M)[0]
-    for words in (f"| {whole:.1f} ({training:.1f});", f"| {ours:.2f};", f"| {whole / ours:.0f} ({training / ours:.0f}) |"):
+    for words in (f"| {whole:.1f} ({training:.1f});", f"| {ours:.2f};", f"| {whole / ours:.1f} ({training / ours:.1f}) |"):
         assert words in row, (words, row)
 
 
