@@ -31,7 +31,7 @@ typedef struct Options {
         bool dot, svg, html, md, check, profile, http;
         GPtrArray *sets;    /* texts "Section.Key=VALUE" */
         GPtrArray *metrics; /* texts "FORMAT:PATH" */
-        bool dry_run, weights_only, rollouts, once;
+        bool dry_run, weights_only, rollouts, replay, once;
         uint64_t n_jobs;     /* 0: as many as the CPUs allow */
         uint64_t n_episodes; /* 0: not given */
         uint64_t n_lines, n_rounds, n_steps;

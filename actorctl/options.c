@@ -204,6 +204,8 @@ static const OptionRow rows[] = {
         { "weights-only", 0, NULL, VERB_EXPORT, "write the policy's tensors alone", FLAG(weights_only) },
         { "rollouts", 0, NULL, VERB_EXPORT,
                         "write episodes of the policy as a data set", FLAG(rollouts) },
+        { "replay", 0, NULL, VERB_EXPORT,
+                        "write the replay store's episodes as a data set", FLAG(replay) },
         { "html", 0, NULL, VERB_REPORT, "write a page for a browser (default)", FLAG(html) },
         { "md", 0, NULL, VERB_REPORT, "write Markdown, without pictures", FLAG(md) },
         { "output", 'o', "FILE", VERB_EXPORT | VERB_EXPERIMENT | VERB_IMPORT | VERB_REPORT,
@@ -249,7 +251,8 @@ static const struct {
         { "since", VERB_BILL, "TIME", "only jobs that ended since TIME: 2026-11-23, 12h" },
         { "format", VERB_BILL, "FORMAT", "focus: the charges as CSV" },
         { "output", VERB_EXPORT, "PATH",
-                        "write to this file (-: to standard output); with\n--rollouts to this directory" },
+                        "write to this file (-: to standard output); with\n"
+                        "--rollouts or --replay to this directory" },
         { "output", VERB_EXPERIMENT, "DIRECTORY", "write the results there (default: FILE.results)" },
         { "lines", VERB_LOGS, "N", "only the newest N lines" },
 };

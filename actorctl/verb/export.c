@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* export: writes a file from a checkpoint file, or from the newest checkpoint of a job or run: a copy of the
- * checkpoint, its policy alone, also in a format of other programs, or episodes that the policy plays. */
+ * checkpoint, its policy alone, also in a format of other programs, episodes that the policy plays, or those
+ * that the replay store holds. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 
 #include "actorctl/checkpoint-open.h"
 #include "actorctl/export/model.h"
+#include "actorctl/export/replay.h"
 #include "actorctl/export/rollouts.h"
 #include "actorctl/file.h"
 #include "actorctl/private.h"
@@ -48,7 +50,7 @@ static int copy_to_file(int from, const char *path) {
 }
 
 /* The name of the file to write: "job-7.onnx", "run-7.h", "run-7-weights.safetensors"; for a checkpoint file
- * "checkpoint-79.onnx". With --rollouts it names a directory: "job-7-rollouts". */
+ * "checkpoint-79.onnx". With --rollouts or --replay it names a directory: "job-7-rollouts". */
 static char *file_name_of(const char *word, const char *ending) {
         g_autofree char *directory = NULL, *name = NULL;
 
@@ -112,13 +114,21 @@ static const Format *find_format(const char *name) {
         return NULL;
 }
 
-static ExitStatus check_rollouts(const Options *options) {
+static ExitStatus check_data_set(const Options *options) {
+        const char *option = options->rollouts ? "rollouts" : "replay";
+
+        if (options->rollouts && options->replay) {
+                complain("--rollouts writes episodes that the policy plays, and --replay those from which "
+                         "it learned: give one of them");
+                return STATUS_USAGE;
+        }
         if (options->format || options->weights_only) {
-                complain("--rollouts writes episodes, and no policy: leave out --format and --weights-only");
+                complain("--%s writes episodes, and no policy: leave out --format and --weights-only",
+                                option);
                 return STATUS_USAGE;
         }
         if (options->output && strcmp(options->output, "-") == 0) {
-                complain("--rollouts writes two files: name a directory with --output=DIRECTORY");
+                complain("--%s writes two files: name a directory with --output=DIRECTORY", option);
                 return STATUS_USAGE;
         }
         return STATUS_OK;
@@ -127,12 +137,12 @@ static ExitStatus check_rollouts(const Options *options) {
 static ExitStatus check_usage(const Options *options, const Format *format, const char *word) {
         bool whole = !format->make && !options->weights_only, file;
 
-        if (options->rollouts)
-                return check_rollouts(options);
-        if (options->n_episodes > 0) {
+        if (options->n_episodes > 0 && !options->rollouts) {
                 complain("--episodes is for --rollouts");
                 return STATUS_USAGE;
         }
+        if (options->rollouts || options->replay)
+                return check_data_set(options);
         if (options->weights_only && format->make) {
                 complain("--weights-only is for --format=safetensors; %s always holds only the policy",
                                 format->name);
@@ -202,6 +212,11 @@ ExitStatus verb_export(const Options *options, char **arguments, size_t n) {
                 g_autofree char *name = file_name_of(arguments[0], "-rollouts");
 
                 return rollouts_export(options, &checkpoint, name);
+        }
+        if (options->replay) {
+                g_autofree char *name = file_name_of(arguments[0], "-replay");
+
+                return replay_export(options, &checkpoint, name);
         }
         if (format->make || options->weights_only)
                 return export_model(options, format, arguments[0], &checkpoint);

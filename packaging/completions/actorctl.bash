@@ -116,7 +116,7 @@ _actorctl() {
                 eval) words='--set --seed --verbose --episodes --state --grid --steps --gif --video --frames --json' ;;
                 import) words='--output' ;;
                 report) words='--html --md --output' ;;
-                export) words='--format --weights-only --rollouts --episodes --output --set --seed' ;;
+                export) words='--format --weights-only --rollouts --replay --episodes --output --set --seed' ;;
                 experiment) words='--jobs --dry-run --output --no-pager --no-legend' ;;
                 scheduler) words='--set --seed --episodes --rounds --target --name --from --json --no-pager --no-legend' ;;
                 logs) words='--follow --lines --no-pager --no-legend' ;;

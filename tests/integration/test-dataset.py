@@ -15,6 +15,7 @@ for e in episodes:
     assert not (e.terminations | e.truncations)[:-1].any() and (e.terminations | e.truncations)[-1]
 print(json.dumps({"returns": [float(e.rewards.sum()) for e in episodes], "steps": [len(e.rewards) for e in episodes],
                   "terminated": [bool(e.terminations[-1]) for e in episodes], "id": data.spec.dataset_id,
+                  "first": [float(abs(e.observations[0]).max()) for e in episodes],
                   "kinds": [str(episodes[0].observations.dtype), str(episodes[0].actions.dtype)]}))
 """
 
@@ -30,12 +31,16 @@ def trained(example, *sets):
     return re.search(r"^checkpoint (.*)$", r.out, re.M)[1]
 
 
-def rollouts(checkpoint, name, n, *words):
-    r = ctl("export", checkpoint, "--rollouts", f"--episodes={n}", f"--output={path(name)}", *words)
+def exported(checkpoint, name, *words):
+    r = ctl("export", checkpoint, f"--output={path(name)}", *words)
     if r.status != 0 and "built without" in r.err:
         raise Skip("dataset.so is not built: libhdf5-dev is missing")
     assert r.status == 0, r.err
     return path(name)
+
+
+def rollouts(checkpoint, name, n, *words):
+    return exported(checkpoint, name, "--rollouts", f"--episodes={n}", *words)
 
 
 def check_read(checkpoint, name, kinds):
@@ -71,13 +76,43 @@ def drawn():
     equal(foreign(MINARI, rollouts(checkpoint, "sac", 2))["returns"], sure["returns"], "the same once more")
 
 
+@story("the episodes of a replay store are a data set, the last one cut, with the returns that the run had, and a job learns from it")
+def replayed():
+    job = os.path.join(EXAMPLES, "pendulum-sac.conf")
+    r = ctl("run", job, "--set=Job.StopSteps=1500", "--set=Job.StopReturn=", f"--metrics=monitor:{path('monitor.csv')}")
+    assert r.status == 0, r
+    data = exported(re.search(r"^checkpoint (.*)$", r.out, re.M)[1], "replay", "--replay")
+    got = foreign(MINARI, data)
+    equal((got["steps"], got["terminated"]), ([200] * 7 + [100], [False] * 8), "episodes")
+    returns = [float(line.split(",")[0]) for line in open(path("monitor.csv")).read().splitlines()[2:]]
+    assert len(returns) == 7 and all(abs(a - b) < 0.01 for a, b in zip(got["returns"], returns)), (got, returns)
+    checkpoint = trained("pendulum-bc", f"Learner.Dataset={data}/main_data.hdf5", "Job.StopSteps=500", "Learner.NormalizeObservations=yes")
+    r = ctl("export", checkpoint, "--replay")
+    assert r.status == 2 and "NormalizeObservations= or NormalizeRewards= has changed" in r.err, r
+
+
+@story("of a full replay store the oldest episode is left out, as its beginning may be gone")
+def full():
+    checkpoint = trained("cartpole-dqn", "Job.StopSteps=2000", "Learner.ReplaySize=500", "Learner.ReplayMin=500")
+    got = foreign(MINARI, exported(checkpoint, "full", "--replay"))
+    assert max(got["first"]) <= 0.05, "CartPole begins within 0.05"
+    assert 500 - max(got["steps"]) - 100 < sum(got["steps"]) < 500, got
+    equal(got["returns"], got["steps"], "a reward of 1 for each step")
+    equal(got["kinds"], ["float32", "int64"], "elements")
+
+
 @story("what cannot be written is refused with what to do")
 def refused():
     checkpoint = trained("cartpole", "Job.StopSteps=1000")
     for words, sentence in ((["--rollouts", "--format=onnx"], "leave out --format"), (["--rollouts", "--output=-"], "name a directory"),
+                            (["--replay", "--weights-only"], "leave out --format"), (["--replay", "--rollouts"], "give one of them"),
+                            (["--replay"], "has no replay store; --rollouts writes episodes of its policy"),
+                            (["--replay", "--episodes=3"], "--episodes is for --rollouts"),
                             (["--episodes=3", "--output=x"], "--episodes is for --rollouts")):
         r = ctl("export", checkpoint, *words)
         assert r.status == 2 and sentence in r.err, (words, r)
+    r = ctl("export", trained("cartpole-dqn", "Job.StopSteps=600", "Job.Environment=Catch-v0", "Learner.ReplaySize=1000", "Learner.ReplayMin=500"), "--replay")
+    assert r.status == 2 and "images or stacks of frames" in r.err, r
     for name in ("main_data.hdf5", "metadata.json"):
         os.makedirs(path(f"link-{name}"))
         os.symlink("/dev/null", os.path.join(path(f"link-{name}"), name))

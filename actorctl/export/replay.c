@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Reads the tensors in which the learner keeps its replay store (learner/store/replay.h): a ring of steps for
+ * each slot. The oldest episode of a full ring may lack its beginning, so it is left out. The newest one may
+ * still go on; the data set says that it was truncated. */
+#include "actorctl/export/replay.h"
+
+#include <stdio.h>
+
+#include "actorctl/checkpoint.h"
+#include "actorctl/export/data-set.h"
+#include "actorctl/trial.h"
+#include "include/slot.h"
+#include "lib/algorithm-traits.h"
+#include "lib/cleanup.h"
+#include "lib/slot.h"
+
+typedef struct StoredSteps {
+        uint64_t n_slots, ring;           /* ring: how many steps a slot keeps */
+        uint64_t n_observation, n_action; /* numbers of each */
+        uint64_t *stored;                 /* [n_slots]: how many steps the slot has made */
+        float *observations, *successors; /* [n_slots][ring][n_observation] */
+        float *actions;                   /* [n_slots][ring][n_action]; NULL: actions are choices */
+        int32_t *choices;                 /* the same; NULL: actions are not choices */
+        float *rewards;                   /* [n_slots][ring] */
+        uint8_t *ends;                    /* the same; EndKind */
+        double *action, *observation;     /* one of each */
+} StoredSteps;
+
+static void store_done(StoredSteps *s) {
+        g_free(s->stored);
+        g_free(s->observations);
+        g_free(s->successors);
+        g_free(s->actions);
+        g_free(s->choices);
+        g_free(s->rewards);
+        g_free(s->ends);
+        g_free(s->action);
+        g_free(s->observation);
+}
+
+/* A store that was trained with normalised numbers does not hold those of the environment. */
+static ExitStatus check_settings(const NamedCheckpoint *from, const JobSettings *settings) {
+        if (from->checkpoint.parameters || algorithm_row(settings->algorithm)->store != STORE_REPLAY) {
+                complain("the %s has no replay store; --rollouts writes episodes of its policy", from->name);
+                return STATUS_USAGE;
+        }
+        if (settings->normalize_observations || settings->normalize_rewards) {
+                complain("the replay store of the %s holds numbers that NormalizeObservations= or "
+                         "NormalizeRewards= has changed; --rollouts writes episodes of its policy",
+                                from->name);
+                return STATUS_USAGE;
+        }
+        return STATUS_OK;
+}
+
+static ExitStatus check_spec(const NamedCheckpoint *from, const ActordEnvSpec *spec) {
+        const ActordSpace *observation = &spec->observation;
+
+        if (observation->kind == ACTORD_BOX && spec->stack == 0 && spec->n_agents == 1 &&
+                        (observation->element == ACTORD_F32 || observation->element == ACTORD_F64))
+                return STATUS_OK;
+        complain("the replay store of the %s cannot be written: its environment has several agents, or "
+                 "observations that are choices, images or stacks of frames; --rollouts writes episodes of "
+                 "its policy",
+                        from->name);
+        return STATUS_USAGE;
+}
+
+/* Allocates `n` numbers of a tensor and reads it. */
+static ExitStatus read_tensor(const NamedCheckpoint *from, const char *tensor, const char *dtype, uint64_t n,
+                size_t bytes, void *ret) {
+        TensorRow row = { .dtype = dtype, .n_dims = 1, .shape = { n } };
+        g_autofree char *message = NULL;
+
+        (void) g_strlcpy(row.name, tensor, sizeof(row.name));
+        row.data = *(void **) ret = g_try_malloc_n(n, bytes);
+        if (!row.data) {
+                complain("the replay store of the %s does not fit in memory", from->name);
+                return STATUS_FAILED;
+        }
+        if (checkpoint_tensor(&from->checkpoint, from->name, &row, &message) >= 0)
+                return STATUS_OK;
+        complain("%s", message);
+        return STATUS_FAILED;
+}
+
+static ExitStatus store_read(const NamedCheckpoint *from, const JobSettings *settings,
+                const ActordEnvSpec *spec, StoredSteps *s) {
+        bool continuous = spec->action.kind == ACTORD_BOX;
+        uint64_t n;
+        ExitStatus status;
+
+        s->n_slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
+        s->ring = algorithm_replay_steps(settings);
+        s->n_observation = space_numbers(&spec->observation);
+        s->n_action = space_numbers(&spec->action);
+        s->action = g_new(double, s->n_action);
+        s->observation = g_new(double, s->n_observation);
+        n = s->n_slots * s->ring;
+
+        status = read_tensor(from, "replay.stored", "I64", s->n_slots, sizeof(uint64_t), &s->stored);
+        if (status == STATUS_OK)
+                status = read_tensor(from, "replay.ends", "U8", n, sizeof(uint8_t), &s->ends);
+        if (status == STATUS_OK)
+                status = read_tensor(from, "replay.rewards", "F32", n, sizeof(float), &s->rewards);
+        if (status == STATUS_OK && continuous)
+                status = read_tensor(
+                                from, "replay.actions", "F32", n * s->n_action, sizeof(float), &s->actions);
+        if (status == STATUS_OK && !continuous)
+                status = read_tensor(from, "replay.choices", "I32", n * s->n_action, sizeof(int32_t),
+                                &s->choices);
+        if (status == STATUS_OK)
+                status = read_tensor(from, "replay.observations", "F32", n * s->n_observation, sizeof(float),
+                                &s->observations);
+        if (status == STATUS_OK)
+                status = read_tensor(from, "replay.successors", "F32", n * s->n_observation, sizeof(float),
+                                &s->successors);
+        return status;
+}
+
+static const double *observation_at(StoredSteps *s, const float *all, uint64_t at) {
+        for (uint64_t i = 0; i < s->n_observation; i++)
+                s->observation[i] = (double) all[at * s->n_observation + i];
+        return s->observation;
+}
+
+static const double *action_at(StoredSteps *s, uint64_t at) {
+        for (uint64_t i = 0; i < s->n_action; i++)
+                s->action[i] = s->actions ? (double) s->actions[at * s->n_action + i]
+                                          : (double) s->choices[at * s->n_action + i];
+        return s->action;
+}
+
+static void write_slot(DataSet *set, StoredSteps *s, uint64_t slot) {
+        uint64_t n = s->stored[slot], step = n > s->ring ? n - s->ring : 0;
+        const uint64_t first = slot * s->ring;
+        bool begins = true;
+
+        if (step > 0) {
+                while (step < n && s->ends[first + step % s->ring] == END_NOT)
+                        step++;
+                step++;
+        }
+        for (; step < n; step++) {
+                uint64_t at = first + step % s->ring;
+                bool terminated = s->ends[at] == END_TERMINATED;
+                bool truncated = !terminated && (s->ends[at] != END_NOT || step + 1 == n);
+
+                if (begins)
+                        data_set_begin(set, observation_at(s, s->observations, at), s->n_observation);
+                data_set_step(set, &(DataSetStep){
+                                                   .action = action_at(s, at),
+                                                   .observation = observation_at(s, s->successors, at),
+                                                   .reward = (double) s->rewards[at],
+                                                   .terminated = terminated,
+                                                   .truncated = truncated,
+                                   });
+                begins = terminated || truncated;
+                if (begins)
+                        data_set_end(set);
+        }
+}
+
+static ExitStatus write_store(const Options *options, const NamedCheckpoint *from, const JobFile *job_file,
+                StoredSteps *s, DataSet *set) {
+        for (uint64_t slot = 0; slot < s->n_slots; slot++)
+                write_slot(set, s, slot);
+        if (set->error >= 0 && set->n_episodes == 0) {
+                complain("the replay store of the %s holds no episode with its beginning", from->name);
+                return STATUS_FAILED;
+        }
+        return data_set_commit(set, &job_file->settings, options->quiet);
+}
+
+ExitStatus replay_export(const Options *options, const NamedCheckpoint *from, const char *default_name) {
+        _cleanup_(data_set_done) DataSet set = DATA_SET_EMPTY;
+        _cleanup_(store_done) StoredSteps store = {};
+        TrialSpec said = {};
+        JobFile job_file;
+        ExitStatus status;
+
+        status = job_file_load_text(&job_file, from->name, from->text, options->sets);
+        if (status == STATUS_OK)
+                status = check_settings(from, &job_file.settings);
+        if (status == STATUS_OK)
+                status = trial_spec(&job_file, &said);
+        if (status == STATUS_OK)
+                status = check_spec(from, &said.spec);
+        if (status == STATUS_OK)
+                status = store_read(from, &job_file.settings, &said.spec, &store);
+        if (status == STATUS_OK)
+                status = data_set_open(&set, options->output ?: default_name);
+        if (status == STATUS_OK) {
+                data_set_describe(&set, &said.spec);
+                status = write_store(options, from, &job_file, &store, &set);
+        }
+        job_file_done(&job_file);
+        return status;
+}
