@@ -6,7 +6,10 @@
  *   KERNEL_WIDTH: 4, 8 or 16 floats
  *   KERNEL_FUSED(a, b, c): a * b + c, rounded once
  *   KERNEL_HOLD(x, bound): x, clamped to [-bound, bound]; a NaN stays a NaN
- *   KERNEL_LOW(a, b): interleaves the first halves of a and b; KERNEL_HIGH(a, b): the last halves
+ *   KERNEL_EVEN(a, b): of each four numbers, the even ones of a, then those of b; KERNEL_ODD(a, b): the odd
+ *     ones
+ *   KERNEL_EVEN_FOURS(a, b): the even fours of a, then those of b; KERNEL_ODD_FOURS(a, b): the odd ones.
+ *     Vectors of one four have neither.
  *
  * lib/one-width.h adds more, made from these. The template ends with KERNEL(table), a `static const
  * Kernels`; the type Kernels is the including file's own. This file has no include guard, on purpose. */
@@ -15,20 +18,22 @@
 #define KERNEL_WIDTH          4
 #define KERNEL_FUSED(a, b, c) quad_fused(a, b, c)
 #define KERNEL_HOLD(x, bound) quad_hold(x, bound)
-#define KERNEL_LOW(a, b)      __builtin_shufflevector(a, b, 0, 4, 1, 5)
-#define KERNEL_HIGH(a, b)     __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define KERNEL_EVEN(a, b)     __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define KERNEL_ODD(a, b)      __builtin_shufflevector(a, b, 1, 3, 5, 7)
 #include "lib/one-width.h"
 
 /* If one of two numbers is a NaN, x86's minimum and maximum return the second number. So x stands second in
  * KERNEL_HOLD(), and a NaN stays a NaN. */
 #if defined(__x86_64__)
-#define KERNEL(name)          name##_avx2
-#define KERNEL_TARGET         __attribute__((target("avx2,fma")))
-#define KERNEL_WIDTH          8
-#define KERNEL_FUSED(a, b, c) _mm256_fmadd_ps(a, b, c)
-#define KERNEL_HOLD(x, bound) _mm256_max_ps(-(bound), _mm256_min_ps(bound, x))
-#define KERNEL_LOW(a, b)      __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
-#define KERNEL_HIGH(a, b)     __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define KERNEL(name)            name##_avx2
+#define KERNEL_TARGET           __attribute__((target("avx2,fma")))
+#define KERNEL_WIDTH            8
+#define KERNEL_FUSED(a, b, c)   _mm256_fmadd_ps(a, b, c)
+#define KERNEL_HOLD(x, bound)   _mm256_max_ps(-(bound), _mm256_min_ps(bound, x))
+#define KERNEL_EVEN(a, b)       __builtin_shufflevector(a, b, 0, 2, 8, 10, 4, 6, 12, 14)
+#define KERNEL_ODD(a, b)        __builtin_shufflevector(a, b, 1, 3, 9, 11, 5, 7, 13, 15)
+#define KERNEL_EVEN_FOURS(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define KERNEL_ODD_FOURS(a, b)  __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
 #include "lib/one-width.h"
 
 #define KERNEL(name)          name##_avx512
@@ -36,10 +41,14 @@
 #define KERNEL_WIDTH          16
 #define KERNEL_FUSED(a, b, c) _mm512_fmadd_ps(a, b, c)
 #define KERNEL_HOLD(x, bound) _mm512_max_ps(-(bound), _mm512_min_ps(bound, x))
-#define KERNEL_LOW(a, b) \
-        __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-#define KERNEL_HIGH(a, b) \
-        __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define KERNEL_EVEN(a, b) \
+        __builtin_shufflevector(a, b, 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30)
+#define KERNEL_ODD(a, b) \
+        __builtin_shufflevector(a, b, 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31)
+#define KERNEL_EVEN_FOURS(a, b) \
+        __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
+#define KERNEL_ODD_FOURS(a, b) \
+        __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
 #include "lib/one-width.h"
 #endif
 

@@ -106,44 +106,69 @@ KERNEL_TARGET static void KERNEL(product)(const Product *p) {
         }
 }
 
-/* Transposes a square with as many rows as a vector has numbers. Each of log2(width) rounds interleaves row
- * i with the row half a square further down. */
+/* Transposes a square with as many rows as a vector has numbers. Each row of each round takes one
+ * instruction: the numbers of two rows with even places, or those with odd places. Two rounds transpose
+ * squares of four by four numbers. Further rounds move whole fours in the same way. */
 KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(turn)(
                 KERNEL(Vector) a[KERNEL_WIDTH]) {
         KERNEL(Vector) b[KERNEL_WIDTH];
 
 #pragma GCC unroll 4
-        for (unsigned stage = 1; stage < KERNEL_WIDTH; stage *= 2) {
+        for (unsigned first = 0; first < KERNEL_WIDTH; first += 4) {
+                KERNEL(Vector) *x = a + first, *y = b + first;
+
+                y[0] = KERNEL_EVEN(x[0], x[1]);
+                y[1] = KERNEL_EVEN(x[2], x[3]);
+                y[2] = KERNEL_ODD(x[0], x[1]);
+                y[3] = KERNEL_ODD(x[2], x[3]);
+                x[0] = KERNEL_EVEN(y[0], y[1]);
+                x[1] = KERNEL_EVEN(y[2], y[3]);
+                x[2] = KERNEL_ODD(y[0], y[1]);
+                x[3] = KERNEL_ODD(y[2], y[3]);
+        }
+#if KERNEL_WIDTH > 4
+        for (unsigned fours = 1; fours < KERNEL_WIDTH / 4; fours *= 2) {
 #pragma GCC unroll 8
                 for (unsigned i = 0; i < KERNEL_WIDTH / 2; i++) {
-                        b[2 * i] = KERNEL_LOW(a[i], a[i + KERNEL_WIDTH / 2]);
-                        b[2 * i + 1] = KERNEL_HIGH(a[i], a[i + KERNEL_WIDTH / 2]);
+                        unsigned from = i / 4 * 8 + i % 4;
+
+                        b[i] = KERNEL_EVEN_FOURS(a[from], a[from + 4]);
+                        b[i + KERNEL_WIDTH / 2] = KERNEL_ODD_FOURS(a[from], a[from + 4]);
                 }
 #pragma GCC unroll 16
                 for (unsigned i = 0; i < KERNEL_WIDTH; i++)
                         a[i] = b[i];
+        }
+#endif
+}
+
+/* Transposes n rows, as many as a vector has numbers or fewer; rows that are missing count as zeros. n is a
+ * constant where all rows are there. */
+KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(band)(const float *restrict x,
+                uint32_t n, uint32_t stride, float *restrict ret, size_t ret_stride) {
+        for (uint32_t r = 0; r < stride; r += KERNEL_WIDTH) {
+                KERNEL(Vector) a[KERNEL_WIDTH] = {};
+
+#pragma GCC unroll 16
+                for (unsigned i = 0; i < KERNEL_WIDTH; i++)
+                        if (i < n)
+                                a[i] = *(const KERNEL(Loose) *) (x + (size_t) i * stride + r);
+                KERNEL(turn)(a);
+#pragma GCC unroll 16
+                for (unsigned i = 0; i < KERNEL_WIDTH; i++)
+                        *(KERNEL(Loose) *) (ret + (r + i) * ret_stride) = a[i];
         }
 }
 
 KERNEL_TARGET static void KERNEL(transpose)(
                 const float *restrict x, uint32_t n, uint32_t stride, float *restrict ret) {
         const uint32_t ret_stride = kernel_padded(n);
+        uint32_t u = 0;
 
-        for (uint32_t u = 0; u < ret_stride; u += KERNEL_WIDTH)
-                for (uint32_t r = 0; r < stride; r += KERNEL_WIDTH) {
-                        KERNEL(Vector) a[KERNEL_WIDTH], none = {};
-
-#pragma GCC unroll 16
-                        for (unsigned i = 0; i < KERNEL_WIDTH; i++)
-                                if (u + i < n)
-                                        a[i] = *(const KERNEL(Loose) *) (x + (size_t) (u + i) * stride + r);
-                                else
-                                        a[i] = none;
-                        KERNEL(turn)(a);
-#pragma GCC unroll 16
-                        for (unsigned i = 0; i < KERNEL_WIDTH; i++)
-                                *(KERNEL(Loose) *) (ret + (size_t) (r + i) * ret_stride + u) = a[i];
-                }
+        for (; u + KERNEL_WIDTH <= n; u += KERNEL_WIDTH)
+                KERNEL(band)(x + (size_t) u * stride, KERNEL_WIDTH, stride, ret + u, ret_stride);
+        for (; u < ret_stride; u += KERNEL_WIDTH)
+                KERNEL(band)(x + (size_t) u * stride, u < n ? n - u : 0, stride, ret + u, ret_stride);
 }
 
 /* elementary_tanh() with the same operations in the same order; tests compare the two bit for bit. Compilers

@@ -14,5 +14,7 @@ typedef int32_t KERNEL(Mask) __attribute__((vector_size(4 * KERNEL_WIDTH)));
 #undef KERNEL_WIDTH
 #undef KERNEL_FUSED
 #undef KERNEL_HOLD
-#undef KERNEL_LOW
-#undef KERNEL_HIGH
+#undef KERNEL_EVEN
+#undef KERNEL_ODD
+#undef KERNEL_EVEN_FOURS
+#undef KERNEL_ODD_FOURS
