@@ -380,16 +380,13 @@ static size_t block_length(const Runtime *rt, uint32_t block) {
         return left < PARAMETER_BLOCK ? left : PARAMETER_BLOCK;
 }
 
-/* Adds the lanes of one block in a tree, into lane 0. */
+/* Adds the lanes of one block into lane 0. */
 static void block_reduce_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
         uint32_t block = rt->learner + task * rt->n_updaters;
-        size_t first = (size_t) block * PARAMETER_BLOCK, n = block_length(rt, block);
 
-        for (uint32_t step = 1; step < rt->work.n_lanes; step *= 2)
-                for (uint32_t lane = 0; lane + step < rt->work.n_lanes; lane += 2 * step)
-                        kernel_add(rt->gradients[lane] + first, rt->gradients[lane + step] + first, n);
-        rt->block_sums[block] = kernel_square_sum(rt->gradients[0] + first, n);
+        rt->block_sums[block] = kernel_parts_add(rt->gradients, rt->work.n_lanes,
+                        (size_t) block * PARAMETER_BLOCK, block_length(rt, block));
 }
 
 /* Adds up the lanes' sums in a copy, since other learners read the same sums. */

@@ -193,18 +193,54 @@ KERNEL_TARGET static void KERNEL(add)(float *restrict x, const float *restrict y
                 x[i] += y[i];
 }
 
-KERNEL_TARGET static double KERNEL(square_sum)(const float *x, size_t n) {
-        double lanes[KERNEL_LANES] = {}, sum = 0.0;
-        size_t i = 0;
+/* Adds one vector of each part, in a tree. n_parts is a constant where this is inlined for the usual numbers
+ * of parts, so that the vectors stay in registers. */
+KERNEL_TARGET static inline __attribute__((always_inline)) KERNEL(Vector)
+                KERNEL(parts_at)(float *const parts[], uint32_t n_parts, size_t at) {
+        KERNEL(Vector) sums[GRADIENT_PARTS];
 
-        for (; i + KERNEL_LANES <= n; i += KERNEL_LANES)
+#pragma GCC unroll 4
+        for (uint32_t part = 0; part < n_parts; part++)
+                sums[part] = *(const KERNEL(Loose) *) (parts[part] + at);
+#pragma GCC unroll 2
+        for (uint32_t step = 1; step < n_parts; step *= 2)
+#pragma GCC unroll 2
+                for (uint32_t part = 0; part + step < n_parts; part += 2 * step)
+                        sums[part] += sums[part + step];
+        return sums[0];
+}
+
+KERNEL_TARGET static inline __attribute__((always_inline)) double KERNEL(parts_sum)(
+                float *const parts[], uint32_t n_parts, size_t first, size_t n) {
+        double squares[KERNEL_LANES] = {}, sum = 0.0;
+        size_t end = first + n, i = first;
+        float *ret = parts[0];
+
+        for (; i + KERNEL_LANES <= end; i += KERNEL_LANES) {
+                for (size_t at = i; at < i + KERNEL_LANES; at += KERNEL_WIDTH)
+                        *(KERNEL(Loose) *) (ret + at) = KERNEL(parts_at)(parts, n_parts, at);
                 for (size_t l = 0; l < KERNEL_LANES; l++)
-                        lanes[l] += (double) x[i + l] * (double) x[i + l];
-        for (size_t l = 0; i < n; i++, l++)
-                lanes[l] += (double) x[i] * (double) x[i];
+                        squares[l] += (double) ret[i + l] * (double) ret[i + l];
+        }
+        for (size_t l = 0; i < end; i++, l++) {
+                for (uint32_t step = 1; step < n_parts; step *= 2)
+                        for (uint32_t part = 0; part + step < n_parts; part += 2 * step)
+                                parts[part][i] += parts[part + step][i];
+                squares[l] += (double) ret[i] * (double) ret[i];
+        }
         for (size_t l = 0; l < KERNEL_LANES; l++)
-                sum += lanes[l];
+                sum += squares[l];
         return sum;
+}
+
+KERNEL_TARGET static double KERNEL(parts_add)(
+                float *const parts[], uint32_t n_parts, size_t first, size_t n) {
+        switch (n_parts) {
+        case 1: return KERNEL(parts_sum)(parts, 1, first, n);
+        case 2: return KERNEL(parts_sum)(parts, 2, first, n);
+        case 4: return KERNEL(parts_sum)(parts, 4, first, n);
+        default: return KERNEL(parts_sum)(parts, n_parts, first, n);
+        }
 }
 
 KERNEL_TARGET static void KERNEL(adam)(float *restrict parameters, float *restrict m, float *restrict v,

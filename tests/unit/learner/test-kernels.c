@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "include/fragment.h"
 #include "include/policy.h"
 #include "learner/kernel/kernels.h"
 #include "lib/elementary.h"
@@ -101,8 +102,27 @@ typedef struct Outcome {
         float y[5][7 * 64], d[5][7 * 64], dbias[5][7], slopes[2][7 * 64];
         float logits[7 * 64], d_logits[7 * 64], d_mean[7 * 64], d_log_sd[7 * 64];
         float rows[4][64], parameters[500], m[500], v[500], sum[500];
-        double squares, group[7 * KERNEL_GROUP], row[45];
+        float parts[6][500];
+        double squares[6], group[7 * KERNEL_GROUP], row[45];
 } Outcome;
+
+static const uint32_t part_counts[6] = { 1, 2, 3, 4, 7, GRADIENT_PARTS };
+
+/* Adds n_parts parts, made from x, into ret, which has n numbers. */
+static double add_parts(uint32_t n_parts, const float *x, size_t n, float *ret) {
+        g_autofree float *all = g_new(float, (size_t) n_parts *n);
+        float *parts[GRADIENT_PARTS];
+        double squares;
+
+        for (uint32_t part = 0; part < n_parts; part++) {
+                parts[part] = all + part * n;
+                for (size_t i = 0; i < n; i++)
+                        parts[part][i] = x[(i + 3 * part) % n];
+        }
+        squares = kernel_parts_add(parts, n_parts, 0, n);
+        memcpy(ret, all, n * sizeof(float));
+        return squares;
+}
 
 static void compute(Outcome *o) {
         enum { N = 7, ROWS = 64, FLAT = 500 };
@@ -136,7 +156,8 @@ static void compute(Outcome *o) {
         kernel_adam(o->parameters, o->m, o->v, x, MIN(FLAT, N * ROWS), &scalars);
         memcpy(o->sum, flat, sizeof(o->sum));
         kernel_add(o->sum, flat + 3, FLAT);
-        o->squares = kernel_square_sum(flat, FLAT);
+        for (size_t k = 0; k < G_N_ELEMENTS(o->parts); k++)
+                o->squares[k] = add_parts(part_counts[k], flat, FLAT, o->parts[k]);
 
         for (int i = 0; i < 3 * 45; i++)
                 unit[i] = g_rand_double(rand);
@@ -385,17 +406,33 @@ static void test_distributions(void) {
         assert_near(d, b, ROWS, 2e-6);
 }
 
-static void test_sums(void) {
+/* Compares n numbers of all parts, from `first` on, with sums in the same tree. The numbers around them must
+ * stay. */
+static void check_parts(GRand *rand, uint32_t n_parts, size_t first, size_t n) {
+        size_t all = first + n + 3;
+        g_autofree float *x = random_floats(rand, n_parts * all, 1);
+        g_autofree float *tree = g_memdup2(x, n_parts * all * sizeof(float));
+        float *parts[GRADIENT_PARTS];
+        double squares = 0.0;
+
+        for (uint32_t part = 0; part < n_parts; part++)
+                parts[part] = x + part * all;
+        for (size_t i = first; i < first + n; i++) {
+                for (uint32_t step = 1; step < n_parts; step *= 2)
+                        for (uint32_t part = 0; part + step < n_parts; part += 2 * step)
+                                tree[part * all + i] += tree[(part + step) * all + i];
+                squares += (double) tree[i] * (double) tree[i];
+        }
+        g_assert_cmpfloat(fabs(kernel_parts_add(parts, n_parts, first, n) - squares), <, 1e-10);
+        g_assert_cmpmem(x, all * sizeof(float), tree, all * sizeof(float));
+}
+
+static void test_parts(void) {
         g_autoptr(GRand) rand = g_rand_new_with_seed(4);
 
-        for (size_t n = 0; n < 100; n++) {
-                g_autofree float *x = random_floats(rand, n, 1);
-                double squares = 0;
-
-                for (size_t i = 0; i < n; i++)
-                        squares += (double) x[i] * (double) x[i];
-                g_assert_cmpfloat(fabs(kernel_square_sum(x, n) - squares), <, 1e-12);
-        }
+        for (uint32_t n_parts = 1; n_parts <= GRADIENT_PARTS; n_parts++)
+                for (size_t n = 0; n < 100; n++)
+                        check_parts(rand, n_parts, n % 5, n);
 }
 
 int main(int argc, char *argv[]) {
@@ -409,6 +446,6 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/kernels/tanh", test_tanh);
         g_test_add_func("/kernels/elementary", test_elementary);
         g_test_add_func("/kernels/distributions", test_distributions);
-        g_test_add_func("/kernels/sums", test_sums);
+        g_test_add_func("/kernels/parts", test_parts);
         return g_test_run();
 }
