@@ -302,7 +302,7 @@ static void phase_meter(Threads *threads, uint64_t start_nsec) {
 }
 
 static void work_together(Threads *threads) {
-        uint64_t start_nsec = thread_cpu_nsec(), lost_nsec = phase_open(threads, threads->n_tasks - 1),
+        uint64_t lost_nsec = phase_open(threads, threads->n_tasks - 1), start_nsec = thread_cpu_nsec(),
                  end_nsec;
         uint32_t n = threads->n_tasks, n_own = 1;
 
