@@ -191,64 +191,86 @@ static uint32_t window_slot(const Replay *replay, uint64_t window) {
         return low;
 }
 
+/* A step of a slot, and where it is in the columns. A division is slow beside the copying of a small
+ * observation, so the places near a known one are computed without any. */
+typedef struct Spot {
+        uint32_t slot;
+        uint64_t step;
+        size_t at;
+} Spot;
+
+static Spot spot_of(const Replay *replay, uint32_t slot, uint64_t step) {
+        return (Spot){ slot, step, replay_at(replay, slot, step) };
+}
+
+static Spot spot_next(const Replay *replay, Spot spot) {
+        size_t first = spot.slot * replay->ring;
+
+        spot.step++;
+        spot.at = spot.at + 1 < first + replay->ring ? spot.at + 1 : first;
+        return spot;
+}
+
+/* Where the step is that the slot made n steps earlier. n: less than the ring */
+static size_t at_before(const Replay *replay, Spot spot, uint32_t n) {
+        return spot.at >= spot.slot * replay->ring + n ? spot.at - n : spot.at + replay->ring - n;
+}
+
 /* Gathers the stack of n_frames frames that ends with this step's frame. It serves two observations: the one
  * that the step saw, and, without its newest frame, the one after the step. */
-static void frames_gather(
-                const Replay *replay, uint32_t slot, uint64_t step, uint32_t n_frames, uint8_t *ret) {
+static void frames_gather(const Replay *replay, Spot spot, uint32_t n_frames, uint8_t *ret) {
         uint32_t reach = 0;
         size_t n = replay->observation_bytes;
 
-        while (reach < replay->frames - 1 && reach < step &&
-                        replay->ends[replay_at(replay, slot, step - reach - 1)] == END_NOT)
+        while (reach < replay->frames - 1 && reach < spot.step &&
+                        replay->ends[at_before(replay, spot, reach + 1)] == END_NOT)
                 reach++;
         for (uint32_t k = 0; k < n_frames; k++) {
-                uint64_t from = step - stack_back(n_frames, reach, k);
+                size_t from = at_before(replay, spot, stack_back(n_frames, reach, k));
 
-                memcpy(ret + k * n, replay->observations + replay_at(replay, slot, from) * n, n);
+                memcpy(ret + k * n, replay->observations + from * n, n);
         }
 }
 
-static void successor_gather(const Replay *replay, uint32_t slot, uint64_t step, uint8_t *ret) {
-        size_t n = replay->observation_bytes, at = replay_at(replay, slot, step);
+static void successor_gather(const Replay *replay, Spot spot, uint8_t *ret) {
+        size_t n = replay->observation_bytes;
         uint32_t before = replay->frames - 1;
 
-        frames_gather(replay, slot, step, before, ret);
-        memcpy(ret + before * n, replay->successors + at * n, n);
+        frames_gather(replay, spot, before, ret);
+        memcpy(ret + before * n, replay->successors + spot.at * n, n);
 }
 
 void replay_gather(Replay *replay, uint64_t window, double gamma, uint32_t row) {
         Batch *b = replay->drawn;
-        size_t at;
         double sum = 0.0, discount = 1.0;
         uint32_t slot;
-        uint64_t step, last = 0;
+        Spot spot;
 
         assert(window < replay->first[replay->n_slots]);
         assert(row < b->step_rows);
 
         slot = window_slot(replay, window);
-        step = replay->n_stored[slot] - slot_windows(replay, slot) - replay->n_steps + 1 +
-               (window - replay->first[slot]);
-        at = replay_at(replay, slot, step);
-        frames_gather(replay, slot, step, replay->frames, batch_observation(b, row));
+        spot = spot_of(replay, slot,
+                        replay->n_stored[slot] - slot_windows(replay, slot) - replay->n_steps + 1 +
+                                        (window - replay->first[slot]));
+        frames_gather(replay, spot, replay->frames, batch_observation(b, row));
         if (replay->actions)
-                memcpy(b->actions + (size_t) row * b->n_action, replay->actions + at * replay->n_action,
+                memcpy(b->actions + (size_t) row * b->n_action, replay->actions + spot.at * replay->n_action,
                                 b->n_action * sizeof(float));
         else
-                memcpy(b->choices + (size_t) row * b->n_choices, replay->choices + at * replay->n_choices,
+                memcpy(b->choices + (size_t) row * b->n_choices,
+                                replay->choices + spot.at * replay->n_choices,
                                 b->n_choices * sizeof(int32_t));
 
-        for (uint32_t k = 0; k < replay->n_steps; k++) {
-                last = step + k;
-                at = replay_at(replay, slot, last);
-                sum += discount * (double) replay->rewards[at];
+        for (uint32_t k = 0;; k++, spot = spot_next(replay, spot)) {
+                sum += discount * (double) replay->rewards[spot.at];
                 discount *= gamma;
-                if (replay->ends[at] != END_NOT)
+                if (k + 1 == replay->n_steps || replay->ends[spot.at] != END_NOT)
                         break;
         }
-        successor_gather(replay, slot, last, batch_observation(b, b->step_rows + row));
+        successor_gather(replay, spot, batch_observation(b, b->step_rows + row));
         b->scaled[row] = (float) sum;
-        replay->discounts[row] = replay->ends[at] == END_TERMINATED ? 0.0f : (float) discount;
+        replay->discounts[row] = replay->ends[spot.at] == END_TERMINATED ? 0.0f : (float) discount;
 }
 
 static bool observation_finite(const Replay *replay, const uint8_t *observations, size_t at) {
