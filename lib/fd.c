@@ -279,5 +279,8 @@ int fd_keep_only(int fds[], size_t n) {
         }
         if (close_range((unsigned) floor, ~0u, 0) < 0)
                 return -errno;
-        return close_range(STDERR_FILENO + 1, (unsigned) lowest - 1, 0) < 0 ? -errno : 0;
+        /* With no descriptor above the first three, this range is empty, which the kernel refuses. */
+        if (lowest > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, (unsigned) lowest - 1, 0) < 0)
+                return -errno;
+        return 0;
 }

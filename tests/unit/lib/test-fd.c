@@ -6,6 +6,7 @@
 #include <glib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
@@ -105,6 +106,42 @@ static void test_siblings(void) {
         g_assert_cmpint(data_path(name, path), ==, -ENAMETOOLONG);
 }
 
+static bool is_open(int fd) {
+        return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* Calls fd_keep_only() in a child process that has the descriptors `others` and that of a file, which it
+ * keeps if `keeps`. Returns the child's exit status; 0: the right descriptors were open after the call. */
+static int keep_only_in_child(bool keeps) {
+        int status, others[2], fd;
+        pid_t pid = fork();
+
+        g_assert_cmpint(pid, >=, 0);
+        if (pid == 0) {
+                char got = 0;
+
+                fd = memfd_make_sealed("test", "k", 1);
+                if (fd < 0 || pipe2(others, O_CLOEXEC) < 0)
+                        _exit(2);
+                if (fd_keep_only((int[]){ keeps ? fd : -EBADF, -EBADF }, 2) < 0)
+                        _exit(3);
+                if (!is_open(STDERR_FILENO) || is_open(STDERR_FILENO + 1))
+                        _exit(4);
+                for (int i = STDERR_FILENO + 1; i < 256; i++)
+                        if (is_open(i) && (!keeps || got || read_full(i, &got, 1) < 0))
+                                _exit(5);
+                _exit(keeps && got != 'k' ? 6 : 0);
+        }
+        g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+        return status;
+}
+
+/* A child that keeps no descriptor closes all others, too. */
+static void test_keep_only(void) {
+        g_assert_cmpint(keep_only_in_child(true), ==, 0);
+        g_assert_cmpint(keep_only_in_child(false), ==, 0);
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
 
@@ -113,6 +150,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/fd/reads", test_reads);
         g_test_add_func("/fd/cloexec", test_cloexec);
         g_test_add_func("/fd/siblings", test_siblings);
+        g_test_add_func("/fd/keep-only", test_keep_only);
 
         return g_test_run();
 }
