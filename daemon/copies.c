@@ -268,7 +268,7 @@ static int watch(Copy *copy) {
         r = reading_start(event, &copy->io, "copy", copy->channel, on_outcome, copy);
         if (r < 0)
                 return r;
-        return timer_start(event, &copy->timer, "copy-timeout", COPY_TIMEOUT_USEC, on_timeout, copy);
+        return deadline_start(event, &copy->timer, "copy-timeout", COPY_TIMEOUT_USEC, on_timeout, copy);
 }
 
 static int start(Manager *manager, sd_bus_message *message, sd_bus_message_handler_t handler, uint32_t uid,

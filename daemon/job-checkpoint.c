@@ -191,7 +191,7 @@ void job_checkpoint_choose(Job *job, CheckpointChosen chosen) {
         job->search = g_new(CheckpointSearch, 1);
         *job->search = (CheckpointSearch){ .chosen = chosen, .at = { INT64_MAX, INT64_MAX }, .fd = -EBADF };
         /* During the search, job->backoff is set, as between two lives: the job waits for its next life. */
-        r = timer_start(job->context->event, &job->backoff, "checkpoint-search", SEARCH_TIMEOUT_USEC,
+        r = deadline_start(job->context->event, &job->backoff, "checkpoint-search", SEARCH_TIMEOUT_USEC,
                         on_too_late, job);
         if (r < 0)
                 conclude(job, r);

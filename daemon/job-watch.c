@@ -3,7 +3,8 @@
  * After a while of silence the daemon asks it for an answer. If no answer comes, the invoker hangs, and its
  * life is over. Some events, such as an invoker's end, have a deadline; after the deadline the invoker is
  * killed. The time for an answer counts only while the daemon runs: after a sleep of the host or a stop of
- * the daemon, the daemon asks again. Deadlines go on meanwhile. */
+ * the daemon, the daemon asks again. A deadline goes on while the daemon is stopped, since the invoker may
+ * work then, but not while the host sleeps. */
 #include "daemon/commit.h"
 #include "daemon/job-watch.h"
 
@@ -145,5 +146,5 @@ void job_arm_deadline(Job *job, uint64_t usec, const char *what) {
         assert(job);
 
         job->deadline_what = what;
-        (void) timer_start(job->context->event, &job->deadline, "job-deadline", usec, on_deadline, job);
+        (void) deadline_start(job->context->event, &job->deadline, "job-deadline", usec, on_deadline, job);
 }

@@ -201,7 +201,7 @@ int launch_call(sd_event *event, const char *socket_path, const LaunchRequest *r
         r = reading_start(event, &call->io, "spawner", call->fd, on_answer, call);
         if (r < 0)
                 return r;
-        r = timer_start(event, &call->timer, "spawner-timeout", call->timeout_msec * 1000ull, on_timeout,
+        r = deadline_start(event, &call->timer, "spawner-timeout", call->timeout_msec * 1000ull, on_timeout,
                         call);
         if (r < 0)
                 return r;

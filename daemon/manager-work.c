@@ -77,7 +77,7 @@ void manager_stop(Manager *manager) {
 
         if (!manager->stopping) {
                 (void) sd_notify(false, "STOPPING=1\nSTATUS=Ending; running jobs go on.");
-                (void) timer_start(manager->context.event, &manager->stop_timer, "stop-timeout",
+                (void) deadline_start(manager->context.event, &manager->stop_timer, "stop-timeout",
                                 STOP_LONGEST_USEC, on_stop_timeout, manager);
         }
         manager->stopping = true;

@@ -12,14 +12,25 @@ static inline int source_named(sd_event_source *const *source, const char *name,
         return r;
 }
 
+static inline int once_start(sd_event *event, sd_event_source **source, const char *name, clockid_t clock,
+                uint64_t usec, sd_event_time_handler_t handler, void *userdata) {
+        *source = sd_event_source_disable_unref(*source);
+        return source_named(source, name,
+                        sd_event_add_time_relative(event, source, clock, usec, 0, handler, userdata));
+}
+
 /* Fires once, after that time or up to a quarter of a second later. Time during which the host sleeps
  * counts, too. */
 static inline int timer_start(sd_event *event, sd_event_source **source, const char *name, uint64_t usec,
                 sd_event_time_handler_t handler, void *userdata) {
-        *source = sd_event_source_disable_unref(*source);
-        return source_named(source, name,
-                        sd_event_add_time_relative(
-                                        event, source, CLOCK_BOOTTIME, usec, 0, handler, userdata));
+        return once_start(event, source, name, CLOCK_BOOTTIME, usec, handler, userdata);
+}
+
+/* Like timer_start(), for the deadline of a process of this host. Time during which the host sleeps does not
+ * count, since the process cannot work then. */
+static inline int deadline_start(sd_event *event, sd_event_source **source, const char *name, uint64_t usec,
+                sd_event_time_handler_t handler, void *userdata) {
+        return once_start(event, source, name, CLOCK_MONOTONIC, usec, handler, userdata);
 }
 
 /* Fires each time that there is something to read. */

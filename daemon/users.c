@@ -230,7 +230,8 @@ static int watch(Lookup *lookup) {
         r = reading_start(event, &lookup->io, "lookup", lookup->channel, on_answer, lookup);
         if (r < 0)
                 return r;
-        return timer_start(event, &lookup->timer, "lookup-timeout", LOOKUP_TIMEOUT_USEC, on_timeout, lookup);
+        return deadline_start(
+                        event, &lookup->timer, "lookup-timeout", LOOKUP_TIMEOUT_USEC, on_timeout, lookup);
 }
 
 static void look_up(Users *users, uint32_t uid) {

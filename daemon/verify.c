@@ -91,7 +91,7 @@ static int watch(Verify *verify) {
         r = reading_start(verifier->event, &verify->io, "verify", verify->channel, on_result, verify);
         if (r < 0)
                 return r;
-        return timer_start(verifier->event, &verify->timer, "verify-timeout", verifier->timeout_usec,
+        return deadline_start(verifier->event, &verify->timer, "verify-timeout", verifier->timeout_usec,
                         on_timeout, verify);
 }
 
