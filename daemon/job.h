@@ -176,8 +176,8 @@ void job_log_begin(LogEntry *entry, const Job *job, Message message);
 void job_say_leftover(const Job *job, const char *reason);
 char **job_limits_missing(const Job *job); /* The names of missing limits; g_strfreev(). */
 
-/* job.c. On success the job takes over the content of the row, and the row is empty. -EINVAL: the row's text
- * or its price sheet cannot be parsed any more. */
+/* job.c. On success the job takes over the content of the row, and the row is empty. -ENOMEM: another try
+ * may succeed. Any other error: the row's text or its price sheet cannot be parsed any more. */
 int job_new(JobContext *context, LedgerJob *row, Job **ret);
 /* The job of a row of the ledger. -ENOENT: there is no such row; -EINVAL: its text cannot be parsed any
  * more. */

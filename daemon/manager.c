@@ -328,35 +328,41 @@ Manager *manager_free(Manager *manager) {
         return NULL;
 }
 
-/* Makes a Job of the row of a job that has not ended. If the row cannot be read any more (an older version
- * wrote it), the journal names the job, and the job is marked as failed. */
-static void load_job(Manager *manager, uint64_t id) {
+/* Makes a Job of the row of a job that has not ended. If the text of the row cannot be parsed any more (an
+ * older version wrote it), the journal names the job, and the job is marked as failed. Any other error says
+ * nothing about the job, which stays as it is. */
+static int load_job(Manager *manager, uint64_t id) {
         LedgerJob row = {};
         Job *job;
+        int r;
 
-        if (ledger_job_get(manager->context.ledger, id, &row) < 0)
-                return;
-        if (job_new(&manager->context, &row, &job) >= 0) {
+        r = ledger_job_get(manager->context.ledger, id, &row);
+        if (r < 0)
+                return r;
+        r = job_new(&manager->context, &row, &job);
+        if (r >= 0)
                 jobs_add(&manager->context.jobs, job);
-                return;
+        else if (r != -ENOMEM) {
+                job_row_end(&manager->context, &row);
+                r = 0;
         }
-        job_row_end(&manager->context, &row);
         ledger_job_done(&row);
+        return r;
 }
 
-static int load_jobs(Manager *manager) {
+int manager_load_jobs(Manager *manager) {
         g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(uint64_t));
         int r;
 
+        assert(manager);
+
         r = ledger_jobs_live(manager->context.ledger, ids);
-        if (r < 0) {
-                log_line(LOG_ERR, "The ledger's jobs cannot be read: %s%s.", g_strerror(-r),
+        for (guint i = 0; r >= 0 && i < ids->len; i++)
+                r = load_job(manager, g_array_index(ids, uint64_t, i));
+        if (r < 0)
+                log_line(LOG_ERR, "The ledger's jobs cannot be read: %s%s.", ledger_error_words(r),
                                 limit_advice(r));
-                return r;
-        }
-        for (guint i = 0; i < ids->len; i++)
-                load_job(manager, g_array_index(ids, uint64_t, i));
-        return 0;
+        return r;
 }
 
 /* A job's row says `ended` as soon as its last record is committed. After that, the daemon acknowledges the
@@ -426,7 +432,7 @@ int manager_start(Manager *manager) {
                 return manager_bus_start(manager);
         manager->context.launch_manager = find_launch_manager(manager->context.mode);
         removals_start(manager);
-        r = load_jobs(manager);
+        r = manager_load_jobs(manager);
         if (r < 0)
                 return r;
         fold_start(manager);

@@ -56,6 +56,9 @@ Manager *manager_free(Manager *manager);
 
 /* Reads the ledger, connects to the jobs that run, and serves the bus. Logs a sentence on failure. */
 int manager_start(Manager *manager);
+/* A part of manager_start(): makes a Job of each row of the ledger that has not ended. On failure the daemon
+ * must not start: without one of its jobs it would neither serve nor end it. */
+int manager_load_jobs(Manager *manager);
 
 /* manager-work.c. Makes the event sources for work that is to be done soon, and for commits. */
 int manager_work_start(Manager *manager);
