@@ -248,7 +248,7 @@ _Noreturn void handover_run(const Request *from_parent, const Programs *programs
         r = message_receive(child->channel, LAUNCH_STEP_MSEC, &go, sizeof(go), &n, received, 0, &n_fds);
         if (r < 0)
                 _exit(EXIT_FAILURE);
-        r = child_identify(child->level, &request->launch);
+        r = child_identify(child);
         if (r < 0)
                 fail(child->channel, LAUNCH_STEP_IDENTITY, r, "the job cannot switch to its user id");
         if (message_send(child->channel, &ready, sizeof(ready), NULL, 0) < 0)

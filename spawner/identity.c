@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -63,7 +64,7 @@ static pid_t clone_child(uint64_t flags, int cgroup_fd, int *ret_pid_fd) {
 
 /* Starts the child in its cgroup if the kernel can: to move a process into another cgroup takes the kernel
  * some ten milliseconds. */
-int child_start(uint32_t level, int cgroup_fd, Child *ret) {
+int child_start(uint32_t level, uid_t uid, int cgroup_fd, Child *ret) {
         _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
         static const uint64_t namespaces = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET |
                                            CLONE_NEWIPC | CLONE_NEWUTS;
@@ -85,22 +86,35 @@ int child_start(uint32_t level, int cgroup_fd, Child *ret) {
         if (pid < 0)
                 return -errno;
         if (pid == 0) {
-                *ret = (Child){ .pid_fd = -EBADF, .channel = TAKE_FD(theirs), .level = level };
+                *ret = (Child){ .pid_fd = -EBADF, .channel = TAKE_FD(theirs), .level = level, .uid = uid };
                 return 0;
         }
         *ret = (Child){ .pid = pid,
                 .pid_fd = pid_fd,
                 .channel = TAKE_FD(ours),
                 .level = level,
+                .uid = uid,
                 .is_placed = is_placed };
         return 0;
 }
 
+/* At level process the child runs as the job's user, and the system's spawner has no CAP_KILL. With
+ * CAP_SETUID it can act as that user for a moment. */
+static void kill_child(const Child *child) {
+        uid_t own = geteuid();
+
+        if (pidfd_send_signal(child->pid_fd, SIGKILL, NULL, 0) >= 0 || errno != EPERM)
+                return;
+        if (seteuid(child->uid) < 0)
+                return;
+        (void) pidfd_send_signal(child->pid_fd, SIGKILL, NULL, 0);
+        if (seteuid(own) < 0)
+                _exit(EXIT_FAILURE);
+}
+
 void child_done(Child *child, bool kill) {
         if (kill && child->pid_fd >= 0)
-                (void) pidfd_send_signal(child->pid_fd, SIGKILL, NULL, 0);
-        /* This process may lack the right to kill a child with another user id. But a child that is not yet
-         * the invoker ends when its channel is closed. */
+                kill_child(child);
         child->channel = close_fd(child->channel);
         if (kill && child->pid > 0)
                 (void) waitpid(child->pid, NULL, 0);
@@ -166,9 +180,9 @@ int child_map(const Child *child, const Launch *launch) {
         return write_proc(child->pid, "uid_map", uids);
 }
 
-int child_identify(uint32_t level, const Launch *launch) {
-        bool privileged = geteuid() == 0 || level >= SANDBOX_LEVEL_USERNS;
-        uint32_t id = level >= SANDBOX_LEVEL_USERNS ? 0 : launch->uid_first;
+int child_identify(const Child *child) {
+        bool privileged = geteuid() == 0 || child->level >= SANDBOX_LEVEL_USERNS;
+        uint32_t id = child->level >= SANDBOX_LEVEL_USERNS ? 0 : child->uid;
 
         if (!privileged)
                 return 0;
@@ -177,7 +191,7 @@ int child_identify(uint32_t level, const Launch *launch) {
                 return -errno;
         if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
                 return -errno;
-        if (level < SANDBOX_LEVEL_USERNS)
+        if (child->level < SANDBOX_LEVEL_USERNS)
                 return 0;
         /* This mount also tests whether the process has capabilities in the new namespace; some hosts
          * prevent that. */

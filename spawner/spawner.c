@@ -73,7 +73,7 @@ static int try_level(uint32_t level, const Request *request, const Programs *pro
         Child child = CHILD_NONE;
         int r;
 
-        r = child_start(level, cgroup_fd, &child);
+        r = child_start(level, request->launch.uid_first, cgroup_fd, &child);
         if (r < 0)
                 return answer_fail(answer, LAUNCH_STEP_NAMESPACES, r,
                                 "sandbox level %s is not available on this host: %s",

@@ -61,6 +61,7 @@ typedef struct Child {
         /* SEQPACKET: the parent sends the facts of the launch, and the child sends errors; exec closes it */
         int channel;
         uint32_t level;
+        uid_t uid;      /* at level process: the user as which it will run */
         bool is_placed; /* it began in its cgroup */
 } Child;
 #define CHILD_NONE ((Child){ .pid_fd = -EBADF, .channel = -EBADF })
@@ -95,10 +96,10 @@ int spawner_serve(int fd, const Terms *terms);
  * namespaces, without an identity, and if possible in the cgroup (-EBADF: none). -EPERM, -ENOSYS, -ENOSPC,
  * -EUSERS: this host does not allow that level. */
 bool ids_are_mapped(uint32_t first, uint32_t n);
-int child_start(uint32_t level, int cgroup_fd, Child *ret);
-void child_done(Child *child, bool kill);
-int child_map(const Child *child, const Launch *launch);  /* maps ids into the child's user namespace */
-int child_identify(uint32_t level, const Launch *launch); /* call it in the child, once the ids are mapped */
+int child_start(uint32_t level, uid_t uid, int cgroup_fd, Child *ret);
+void child_done(Child *child, bool kill);                /* kill: also waits for its end */
+int child_map(const Child *child, const Launch *launch); /* maps ids into the child's user namespace */
+int child_identify(const Child *child);                  /* call it in the child, once the ids are mapped */
 /* Receives a message of the child. -EPIPE: the child has closed its channel. */
 int child_hear(const Child *child, unsigned timeout_msec, LaunchAnswer *answer);
 int child_tell(const Child *child); /* tells it to go on */

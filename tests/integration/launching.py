@@ -145,6 +145,29 @@ def launch(data=None, fds=None, user=None, wrap=(), **fields):
         return Launched(answer, pid_fd, process, words, {"user": user, "wrap": wrap, **fields})
 
 
+def launch_unheard(wrap=(), **fields):
+    """Asks for a launch and leaves before the answer. Returns the pipe to which the stand-in writes, and the spawner's process."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listening.bind("")
+    listening.listen()
+    out, words_fd = os.pipe()
+    own = [sealed(), words_fd, os.open(place(0o777), os.O_DIRECTORY), listening.detach(), os.open("/dev/null", os.O_RDONLY)]
+    ours.sendmsg([record(**fields)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", own))])
+    for fd in own:
+        os.close(fd)
+    ours.close()
+    return out, start_spawner(theirs, wrap=wrap)
+
+
+def ends(out):
+    """Whether all processes that can write to this pipe end within a while."""
+    while select.select([out], [], [], 20)[0]:
+        if not os.read(out, 65536):
+            return True
+    return False
+
+
 def status(launched, key):
     return next(v.split(":")[1].strip() for v in launched.words["status"] if v.startswith(key + ":"))
 

@@ -345,6 +345,22 @@ def gone():
     assert process.wait(15) == 1
 
 
+@story("with the capabilities of the system's service: an invoker whose daemon went away before the answer is killed, at each level")
+def unheard():
+    need_root()
+    kept = re.search("^CapabilityBoundingSet=(.*)$", open(ROOT + "/units/actord-spawn.service.in").read(), re.M)[1].split()
+    bound = ",".join(["-all", *("+" + name.removeprefix("CAP_").lower() for name in kept)])
+    for sandbox in (FULL, USERNS, PROCESS) if namespaces() else (PROCESS,):
+        out, process = launch_unheard(sandbox=sandbox, wrap=("setpriv", "--bounding-set=" + bound))
+        try:
+            equal(process.wait(20), 1, f"the spawner's exit status, level {LEVELS[4 - sandbox]}")
+            assert ends(out), f"level {LEVELS[4 - sandbox]}: the invoker still runs"
+        finally:
+            process.kill()
+            os.close(out)
+            settle(purpose=REMOVE)
+
+
 @story("started by hand it says what it is")
 def by_hand():
     program = beside() + "/actord-spawn"
