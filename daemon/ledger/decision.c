@@ -63,10 +63,7 @@ static const char decisions_sql[] =
                 "SELECT life - 1 FROM lives WHERE life > 1), "
                 "closed AS (SELECT r.round, max(r.life) AS life, r.actor, r.decision_id, "
                 "r.decision_n_actors FROM records r JOIN jobs j ON j.id = r.job "
-                "  WHERE r.job = ?1 AND r.kind = 6 AND r.round > ?2 AND NOT (r.life < j.life "
-                "AND r.seq > coalesce("
-                "    (SELECT max(c.seq) FROM checkpoints c WHERE c.job = r.job AND c.life = r.life), 0)) "
-                "GROUP BY r.round) "
+                "  WHERE r.job = ?1 AND r.kind = 6 AND r.round > ?2 AND NOT " REPEATED " GROUP BY r.round) "
                 "SELECT coalesce(d.life, closed.life), closed.round, coalesce(d.id, closed.decision_id), "
                 "  coalesce(d.record, 0), coalesce(d.decided, closed.decision_n_actors), "
                 "coalesce(closed.actor + 1, 0), d.round IS NULL";

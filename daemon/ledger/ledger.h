@@ -185,7 +185,8 @@ int ledger_decisions(Ledger *ledger, uint64_t job, uint64_t after, unsigned most
                 size_t *ret_n);
 
 /* A row for GetRounds and GetSeries. ledger_rounds() reads the rounds that have ended and whose number is
- * above `after`. If there are more than `most`, it leaves out some at even distances. */
+ * above `after`, but not those that a later life repeats. If there are more than `most`, it leaves out some
+ * at even distances. */
 typedef struct LedgerRound {
         uint64_t round;
         uint32_t n_actors;

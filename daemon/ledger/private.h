@@ -69,6 +69,13 @@
 
 #define RECORD_COLUMNS(X) RECORD_COLUMNS_1(X) RECORD_COLUMNS_4(X) RECORD_COLUMNS_7(X) RECORD_COLUMNS_8(X)
 
+/* If a job's processes died and were started again, the next life repeats their work after the last
+ * checkpoint. Then this work is waste, from the start of that life on. Views and queries derive this from
+ * the checkpoints; no column holds it. r: the record, j: the row of its job */
+#define REPEATED                                                                      \
+        "(r.life < j.life AND r.seq > coalesce((SELECT max(c.seq) FROM checkpoints c" \
+        " WHERE c.job = r.job AND c.life = r.life), 0))"
+
 struct Ledger {
         sqlite3 *db;
         char *path; /* NULL: in memory */

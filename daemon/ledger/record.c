@@ -199,8 +199,7 @@ int ledger_records_some(Ledger *ledger, uint64_t job, const LedgerPosition *afte
 #define S(name, unit)             ", s." #name
         r = ledger_query(ledger,
                         /* clang-format off */
-                        "SELECT r.life, r.seq, r.actor, r.sha256, r.life < j.life AND r.seq > coalesce("
-                        "(SELECT max(c.seq) FROM checkpoints c WHERE c.job = r.job AND c.life = r.life), 0)"
+                        "SELECT r.life, r.seq, r.actor, r.sha256, " REPEATED
                         RECORD_COLUMNS(X) ", s.n_env_steps, s.n_episodes, s.policy_version" STATISTICS(S)
                         " FROM records r JOIN jobs j ON j.id = r.job "
                         "LEFT JOIN statistics s USING (job, life, seq) "
@@ -234,15 +233,16 @@ static LedgerRound round_read(sqlite3_stmt *statement) {
         return round;
 }
 
-/* If a later life of the job repeated a round, the ledger has the round twice, and the one of the newest
- * life counts. */
+/* Only rounds that count: those after the checkpoint at which a later life began are left out, whether that
+ * life has repeated them or not. */
 #define S(name, unit) ", s." #name
 static const char rounds_sql[] =
-                "WITH newest AS (SELECT round, max(life) AS life, seq, decision_n_actors, "
-                "emulated_round_nsec "
-                "  FROM records WHERE job = ?1 AND kind = 6 AND round > ?2 GROUP BY round), "
+                "WITH counting AS (SELECT r.round, r.life, r.seq, r.decision_n_actors, "
+                "r.emulated_round_nsec "
+                "  FROM records r JOIN jobs j ON j.id = r.job "
+                "  WHERE r.job = ?1 AND r.kind = 6 AND r.round > ?2 AND NOT " REPEATED "), "
                 "numbered AS (SELECT *, row_number() OVER (ORDER BY round) AS i, count(*) OVER () AS n "
-                "FROM newest) "
+                "FROM counting) "
                 "SELECT r.round, r.decision_n_actors, r.emulated_round_nsec, "
                 "  s.n_env_steps, s.n_episodes, s.policy_version" STATISTICS(
                                 S) " FROM numbered r LEFT JOIN statistics s ON s.job = ?1 "

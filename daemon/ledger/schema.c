@@ -81,12 +81,6 @@ static const char schema_checkpoints[] =
                 "  PRIMARY KEY (job, life, seq)\n"
                 ") STRICT";
 
-/* If the job's processes died and were started again, their work after the last checkpoint was repeated, so
- * it is waste. The views derive this from the checkpoints; no column holds it. */
-#define REPEATED                                                                      \
-        "(r.life < j.life AND r.seq > coalesce((SELECT max(c.seq) FROM checkpoints c" \
-        " WHERE c.job = r.job AND c.life = r.life), 0))"
-
 /* The view is made again whenever columns were added to the table of statistics. */
 #define X(name, unit) ", s." #name
 static const char schema_rounds[] =

@@ -65,10 +65,12 @@ static void test_completed(void) {
         g_autofree char *path = g_strdup_printf("%s/ledger-evaluation-%d", g_get_tmp_dir(), (int) getpid());
         g_autoptr(GArray) rounds = g_array_new(FALSE, FALSE, sizeof(Record));
         LedgerJob row = ledger_row_running();
+        LedgerCheckpoint checkpoint = { .life = 1, .seq = 3, .round = 1, .name = "one" };
         Ledger *ledger = NULL;
 
         assert_ok(ledger_open(path, &ledger));
         assert_ok(ledger_job_add(ledger, &row));
+        checkpoint.job = row.id;
         for (size_t i = 0; i < G_N_ELEMENTS(first); i++)
                 append(ledger, row.id, &first[i]);
         assert_ok(ledger_commit(ledger));
@@ -78,12 +80,16 @@ static void test_completed(void) {
         assert_ok(ledger_commit(ledger));
         check_rounds(ledger, row.id, (double[]){ 80, 120, NAN }, 3);
 
-        /* A later life repeats round 2, and its evaluation counts. The round's record of the earlier life
-         * stays as it is. */
+        /* The next life begins after round 1, at a checkpoint. It repeats round 2, and its evaluation
+         * counts. The round's record of the earlier life stays as it is. */
+        assert_ok(ledger_checkpoint_append(ledger, &checkpoint));
+        assert_ok(ledger_commit(ledger));
+        row.life = 2;
+        assert_ok(ledger_job_update(ledger, &row));
         for (size_t i = 0; i < G_N_ELEMENTS(third); i++)
                 append(ledger, row.id, &third[i]);
         assert_ok(ledger_commit(ledger));
-        check_rounds(ledger, row.id, (double[]){ 80, 160, NAN }, 3);
+        check_rounds(ledger, row.id, (double[]){ 80, 160 }, 2);
         assert_ok(ledger_records_some(ledger, row.id, &(LedgerPosition){}, UINT32_MAX, keep_rounds, rounds));
         g_assert_cmpfloat(g_array_index(rounds, Record, 1).statistics.evaluation_mean, ==, 120);
         g_assert_cmpfloat(g_array_index(rounds, Record, 3).statistics.evaluation_mean, ==, 160);

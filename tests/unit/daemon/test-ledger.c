@@ -470,6 +470,20 @@ static void test_damage_after_kill(void) {
         g_assert_cmpint(ledger_open(path, &ledger), ==, -EUCLEAN);
 }
 
+/* The rounds after `after` that count are those up to `last`; those up to first_life are of that life. */
+static void assert_rounds(Ledger *ledger, uint64_t job, uint64_t after, uint64_t last, uint64_t first_life) {
+        g_autofree LedgerRound *rounds = NULL;
+        size_t n;
+
+        assert_ok(ledger_rounds(ledger, job, after, 100, &rounds, &n));
+        g_assert_cmpuint(n, ==, last - after);
+        for (size_t i = 0; i < n; i++) {
+                g_assert_cmpuint(rounds[i].round, ==, after + i + 1);
+                g_assert_cmpuint(rounds[i].emulated_nsec, ==, rounds[i].round <= first_life ? 100 : 200);
+                g_assert_true(isnan(rounds[i].statistics.return_mean));
+        }
+}
+
 static void test_lives(void) {
         Ledger *ledger = NULL;
         LedgerCheckpoint checkpoint = {}, newest = {};
@@ -499,11 +513,13 @@ static void test_lives(void) {
         g_assert_cmpmem(newest.scheduler, newest.scheduler_bytes, "abc", 3);
         free(newest.scheduler);
 
-        /* The second life repeats rounds 7 to 10. */
+        /* The second life repeats rounds 7 to 10. From its start on, they do not count any more. */
+        assert_rounds(ledger, id, 0, 10, 10);
         assert_ok(ledger_job_get(ledger, id, &job));
         job.life = 2;
         assert_ok(ledger_job_update(ledger, &job));
         ledger_job_done(&job);
+        assert_rounds(ledger, id, 0, 6, 6);
         for (uint64_t i = 1; i <= 5; i++) {
                 Record record = record_new(2, i, RECORD_ROUND);
                 record.round = 6 + i;
@@ -517,20 +533,11 @@ static void test_lives(void) {
         for (unsigned i = 0; i < 15; i++)
                 g_assert_cmpuint(g_array_index(records, Record, i).wasted, ==, i >= 6 && i < 10);
 
-        assert_ok(ledger_rounds(ledger, id, 0, 100, &rounds, &n));
-        g_assert_cmpuint(n, ==, 11);
-        for (size_t i = 0; i < n; i++) {
-                g_assert_cmpuint(rounds[i].round, ==, i + 1);
-                g_assert_cmpuint(rounds[i].emulated_nsec, ==, i < 6 ? 100 : 200);
-                g_assert_true(isnan(rounds[i].statistics.return_mean));
-        }
-        free(rounds);
+        assert_rounds(ledger, id, 0, 11, 6);
+        assert_rounds(ledger, id, 11, 11, 6);
         assert_ok(ledger_rounds(ledger, id, 3, 4, &rounds, &n));
         g_assert_cmpuint(n, ==, 4);
         g_assert_cmpuint(rounds[3].round, ==, 11); /* the newest is always there */
-        free(rounds);
-        assert_ok(ledger_rounds(ledger, id, 11, 4, &rounds, &n));
-        g_assert_cmpuint(n, ==, 0);
         free(rounds);
 
         /* The newest checkpoint was damaged and is forgotten. So the second life begins without one, and all
