@@ -309,43 +309,55 @@ bool run_is_over(const Launch *launch) {
         return launch->exit_with_daemon && kill((pid_t) launch->owner, 0) < 0 && errno == ESRCH;
 }
 
-/* *ret_full: the path of the job's cgroup in the file system */
-static void remove_life(const Cgroup *cgroup, char ret_full[512]) {
-        _cleanup_close_ int kill_fd = openat(cgroup->fd, "cgroup.kill", O_WRONLY | O_CLOEXEC);
+/* The path of a life's cgroup in the file system. */
+static int life_path(const Cgroup *cgroup, char ret[512]) {
         char at[256];
 
-        *ret_full = 0;
         if (cgroup_mount(at) < 0)
+                return -ENOENT;
+        (void) snprintf(ret, 512, "%s%s", at, cgroup->path);
+        return 0;
+}
+
+static void remove_life(const Cgroup *cgroup) {
+        _cleanup_close_ int kill_fd = openat(cgroup->fd, "cgroup.kill", O_WRONLY | O_CLOEXEC);
+        char path[512];
+
+        if (life_path(cgroup, path) < 0)
                 return;
-        (void) snprintf(ret_full, 512, "%s%s", at, cgroup->path);
         for (int i = 0; i < REMOVE_ATTEMPTS; i++) {
                 if (kill_fd >= 0)
                         (void) !write(kill_fd, "1", 1);
-                if (remove_below(AT_FDCWD, ret_full, REMOVE_DEPTH))
+                if (remove_below(AT_FDCWD, path, REMOVE_DEPTH))
                         break;
                 (void) usleep(REMOVE_WAIT_USEC);
         }
-        *strrchr(ret_full, '/') = 0;
+}
+
+/* Removes the job's cgroup, which was around that of a life. */
+static void remove_around(const Cgroup *cgroup) {
+        char path[512];
+
+        if (life_path(cgroup, path) < 0)
+                return;
+        *strrchr(path, '/') = 0;
+        (void) rmdir(path);
 }
 
 void own_cgroup_remove(const Launch *launch, const Cgroup *cgroup) {
-        char full[512];
-
-        remove_life(cgroup, full);
+        remove_life(cgroup);
         /* The cgroup of a run can be removed with its counters, since no later daemon asks for these. The
          * cgroup of another job stays, since a later daemon may ask. */
         if (run_is_over(launch))
-                (void) rmdir(full);
+                remove_around(cgroup);
 }
 
 void own_cgroup_discard(Cgroup *cgroup) {
-        char full[512];
-
         if (cgroup->metering != INVOKER_CGROUP_OWN)
                 return;
-        remove_life(cgroup, full);
+        remove_life(cgroup);
         if (cgroup->cpu_nsec == 0) /* there was no earlier life, whose use it would have counted */
-                (void) rmdir(full);
+                remove_around(cgroup);
         (void) close_fd(cgroup->fd);
         *cgroup = CGROUP_NONE;
 }
