@@ -276,8 +276,6 @@ void pool_report_idle(Pool *pool) {
                         report_pool(pool->reporter, &pool->containers[k], pool_take(&pool->containers[k]));
 }
 
-/* A container that is not needed also stays while the learner has not taken the rollout of one of its
- * actors. */
 void pool_imagine(Pool *pool, uint32_t n_needed) {
         WarmRest rest = warm_rest(pool->place->settings);
 
@@ -301,6 +299,8 @@ void pool_resume(Pool *pool) {
                                         (Imagined){ .started = true, .needed = true };
 }
 
+/* A container that is not needed also stays while the learner has not taken the rollout of one of its
+ * actors. */
 void pool_arrange(Pool *pool, uint32_t n_needed) {
         WarmRest rest = warm_rest(pool->place->settings);
 
