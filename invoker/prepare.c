@@ -224,6 +224,7 @@ void prepare_begin(Invoker *invoker) {
         ActordEnvSpec spec = {};
         uint32_t fault;
         int32_t detail;
+        bool foreign;
         int r;
 
         if (prepare_host(invoker, &fault, &detail) < 0) {
@@ -231,14 +232,17 @@ void prepare_begin(Invoker *invoker) {
                 return;
         }
         report_started(&invoker->reporter);
-        if (fork_runs_foreign_code(&invoker->place) || invoker->place.dataset) {
+        foreign = fork_runs_foreign_code(&invoker->place);
+        /* An environment of actord's own is asked here even if an actor is asked again, beside a data set.
+         * To answer, it may load a model, which its actors inherit and could not load in their sandboxes. */
+        if (!foreign && probe_ask(&invoker->place, &spec, &fault, &detail) < 0)
+                fail(invoker, fault, detail, false);
+        else if (foreign || invoker->place.dataset) {
                 invoker->progress.phase = PHASE_PROBING;
                 r = pool_fork(&invoker->pool, &invoker->pool.containers[0]);
                 if (r < 0)
                         fail(invoker, FAULT_INTERNAL, -r, true);
-        } else if (probe_ask(&invoker->place, &spec, &fault, &detail) < 0)
-                fail(invoker, fault, detail, false);
-        else
+        } else
                 prepare_training(invoker, &spec, false);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Writes episodes as a data set in Minari's layout (lib/dataset/dataset.h), two files in a directory:
  * main_data.hdf5 and metadata.json. Call data_set_open(), data_set_describe(), then _begin(), _step() and
- * _end() for each episode, and data_set_commit(). The first error is kept, and the calls after it do nothing;
- * data_set_commit() reports it. */
+ * _end() for each episode, and data_set_commit(). The first error is kept, and the calls after it do
+ * nothing; data_set_commit() reports it. */
 #pragma once
 
 #include <glib.h>

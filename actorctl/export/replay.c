@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads the tensors in which the learner keeps its replay store (learner/store/replay.h): a ring of steps for
- * each slot. The oldest episode of a full ring may lack its beginning, so it is left out. The newest one may
- * still go on; the data set says that it was truncated. */
+/* Reads the tensors in which the learner keeps its replay store (learner/store/replay.h): a ring of steps
+ * for each slot. The oldest episode of a full ring may lack its beginning, so it is left out. The newest one
+ * may still go on; the data set says that it was truncated. */
 #include "actorctl/export/replay.h"
 
 #include <stdio.h>

@@ -40,12 +40,14 @@ ROWS = {
 }
 
 
-def ctl(*words):
+def ctl(*words, with_errors=False):
+    """What actorctl prints; with_errors: its remarks, too."""
     environment = {**os.environ, "XDG_STATE_HOME": STATE, "XDG_RUNTIME_DIR": STATE}
+    os.makedirs(STATE, mode=0o700, exist_ok=True)
     r = subprocess.run([CTL, *words], capture_output=True, text=True, env=environment)
     if r.returncode != 0:
         raise RuntimeError(f"actorctl {' '.join(words)}: {r.stderr.strip()}")
-    return r.stdout
+    return r.stdout + (r.stderr if with_errors else "")
 
 
 def job(example, sets, *words):
@@ -60,7 +62,6 @@ def recorded():
     """The data set's file, and what the export prints about it when it is made."""
     path = os.path.join(DATA, "main_data.hdf5")
     if not os.path.exists(path):
-        os.makedirs(STATE, mode=0o700, exist_ok=True)
         _, teacher = job("sac", TEACHER)
         print(ctl("export", teacher, "--rollouts", f"--episodes={RECORDED}", f"--output={DATA}").strip(), flush=True)
     return path

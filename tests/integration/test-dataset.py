@@ -91,6 +91,17 @@ def replayed():
     assert r.status == 2 and "NormalizeObservations= or NormalizeRewards= has changed" in r.err, r
 
 
+@story("a data set of MuJoCo's tasks is read by an actor whose sandbox could not load the model")
+def simulated():
+    if ctl("env", "show", "Hopper-v4").status != 0:
+        raise Skip("MuJoCo is not installed")
+    data = exported(trained("pendulum-sac", "Job.Environment=Hopper-v4", "Job.StopSteps=1500"), "hopper", "--replay")
+    sets = ["Job.Environment=Hopper-v4", f"Learner.Dataset={data}/main_data.hdf5", "Learner.ReplaySize=1500", "Learner.ReplayMin=1500"]
+    r = ctl("verify", os.path.join(EXAMPLES, "pendulum-bc.conf"), *(f"--set={one}" for one in sets))
+    assert r.status == 0, r
+    trained("pendulum-bc", "Job.StopSteps=2000", "Evaluation.Episodes=2", *sets)
+
+
 @story("of a full replay store the oldest episode is left out, as its beginning may be gone")
 def full():
     checkpoint = trained("cartpole-dqn", "Job.StopSteps=2000", "Learner.ReplaySize=500", "Learner.ReplayMin=500")

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Policies of recorded episodes on Hopper and HalfCheetah, from data of two kinds: docs/experiments/consistency.md.
+
+offline.py run [--seeds N] [--only WORD,...]   the data sets, and the trainings that are missing, seed by seed; several may run at once
+offline.py table                               writes the tables into the page
+offline.py check                               fails if the page's tables are not those of the cells
+
+A training is a line of docs/experiments/offline.csv as soon as it is done. The words of --only choose among tasks, kinds of data and
+algorithms. Data sets lie in build/offline, and are made again if they are gone; offline-data.csv says how many steps they have."""
+import argparse, fcntl, os, re
+from typing import NamedTuple
+from generative import ctl, job
+from intervals import interval, mean
+from published import BUILD
+from trainings import enter, is_there, publish, read
+
+CELLS, DATA = "offline.csv", "offline-data.csv"
+COLUMNS = ["task", "data", "algorithm", "seed", "evaluation", "deviation", "cpu_s", "policy"]
+DATA_COLUMNS = ["task", "data", "episodes", "steps", "return"]
+STATE = os.path.join(BUILD, "offline")
+EPISODES = 20
+GRADIENT_STEPS = 200000
+KINDS = ("medium", "medium-replay")
+ALGORITHMS = ("bc", "td3-bc", "consistency", "diffusion-ql")
+
+
+class Task(NamedTuple):
+    """One SAC training makes both kinds of data: the first plays `episodes`, the second is what it had learned from."""
+
+    steps: int  # of the training
+    episodes: int
+
+
+TASKS = {"Hopper-v4": Task(200000, 300), "HalfCheetah-v4": Task(100000, 100)}
+# RL Zoo's SAC for MuJoCo, but for networks and minibatch, as in off_policy.py.
+TEACHER = ("Learner.HiddenLayers=64 64", "Learner.MinibatchSize=128", "Learner.LearningRate=0.0003", "Learner.Gamma=0.99", "Learner.Tau=0.005",
+           "Learner.ReplaySize=200000", "Learner.ReplayMin=10000", "Actor.RolloutSteps=1", "Evaluation.Episodes=0", "Learner.Threads=1")
+# The papers' rates and weights for MuJoCo: TD3+BC's alpha is 2.5, and eta of both others is 1.
+SETS = ("Learner.LearningRate=0.0003", "Learner.Tau=0.005", "Learner.Threads=1", f"Evaluation.Episodes={EPISODES}",
+        "Evaluation.EveryRounds=1000000")
+OWN = {"bc": (), "td3-bc": ("Learner.QWeight=2.5",), "consistency": ("Learner.Eta=1",), "diffusion-ql": ("Learner.Eta=1",)}
+# Settings that bc does not read.
+UNREAD = {"bc": ("Learner.Tau",)}
+
+
+def make(task):
+    """Both data sets of a task, unless they are there."""
+    how = TASKS[task]
+    _, teacher = job("sac", (f"Job.Environment={task}", f"Job.StopSteps={how.steps}", *TEACHER))
+    for kind, words in zip(KINDS, (["--rollouts", f"--episodes={how.episodes}", "--set=Evaluation.Stochastic=yes"], ["--replay"])):
+        place = os.path.join(STATE, f"{task}-{kind}")
+        said = ctl("export", teacher, *words, f"--output={place}", with_errors=True)
+        n_episodes, n_steps, returned = re.search(r"(\d+) episodes, (\d+) steps, return (\S+)", said).groups()
+        key = {"task": task, "data": kind}
+        if not is_there(DATA, key):
+            enter(DATA, DATA_COLUMNS, {**key, "episodes": n_episodes, "steps": n_steps, "return": returned}, data_order)
+
+
+def recorded(task, kind):
+    """The data file and how many steps it has."""
+    path = os.path.join(STATE, f"{task}-{kind}", "main_data.hdf5")
+    os.makedirs(STATE, mode=0o700, exist_ok=True)
+    with open(os.path.join(STATE, f"{task}.lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(path):
+            make(task)
+    return path, next(int(row["steps"]) for row in read(DATA) if (row["task"], row["data"]) == (task, kind))
+
+
+def train(task, kind, algorithm, seed):
+    path, n_steps = recorded(task, kind)
+    sets = [one for one in SETS if one.split("=")[0] not in UNREAD.get(algorithm, ())]
+    # The whole data set is read before the first gradient step; then there is one for each step that is read
+    words = [f"Job.Environment={task}", f"Job.Seed={seed}", f"Learner.Dataset={path}", f"Learner.ReplaySize={n_steps}",
+             f"Learner.ReplayMin={n_steps}", f"Job.StopSteps={n_steps + GRADIENT_STEPS}"]
+    found, _ = job(algorithm, (*words, *sets, *OWN[algorithm]))
+    return found
+
+
+def data_order(row):
+    return list(TASKS).index(row["task"]), KINDS.index(row["data"])
+
+
+def cell_order(cell):
+    return *data_order(cell), ALGORITHMS.index(cell["algorithm"]), int(cell["seed"])
+
+
+def run(n_seeds, tasks, kinds, algorithms):
+    for seed in range(1, n_seeds + 1):
+        for task in tasks:
+            for kind in kinds:
+                for algorithm in algorithms:
+                    key = {"task": task, "data": kind, "algorithm": algorithm, "seed": str(seed)}
+                    if is_there(CELLS, key):
+                        continue
+                    found = train(task, kind, algorithm, seed)
+                    print(task, kind, algorithm, seed, found["evaluation_mean"], found["cpu_s"]["scope"], flush=True)
+                    enter(CELLS, COLUMNS, {**key, "evaluation": f"{found['evaluation_mean']:.2f}", "deviation": f"{found['evaluation_sd']:.1f}",
+                                           "cpu_s": f"{found['cpu_s']['scope']:.1f}", "policy": found["policy_sha256"][:16]}, cell_order)
+
+
+def of(task, kind, algorithm):
+    return {cell["seed"]: float(cell["evaluation"]) for cell in read(CELLS)
+            if (cell["task"], cell["data"], cell["algorithm"]) == (task, kind, algorithm)}
+
+
+def spread(values):
+    if len(values) < 3:
+        return ", ".join(f"{value:,.0f}" for value in values) or "–"
+    low, high = interval(values)
+    return f"{mean(values):,.0f} ({low:,.0f} to {high:,.0f})"
+
+
+def difference(task, kind, one, other):
+    """Seed by seed, over those that both have."""
+    mine, theirs = of(task, kind, one), of(task, kind, other)
+    return spread([mine[seed] - theirs[seed] for seed in mine if seed in theirs])
+
+
+def returns():
+    lines = ["| task | data | policy | seeds | return | less bc, by seeds | CPU, s |", "|---|---|---|--:|---|---|--:|"]
+    for task in TASKS:
+        for kind in KINDS:
+            for algorithm in ALGORITHMS:
+                cells = [cell for cell in read(CELLS) if (cell["task"], cell["data"], cell["algorithm"]) == (task, kind, algorithm)]
+                if cells:
+                    less = "" if algorithm == "bc" else difference(task, kind, algorithm, "bc")
+                    seconds = mean([float(cell["cpu_s"]) for cell in cells])
+                    lines.append(f"| {task} | {kind} | {algorithm} | {len(cells)} | {spread(list(of(task, kind, algorithm).values()))} | {less} | "
+                                 f"{seconds:.0f} |")
+    return "\n".join(lines)
+
+
+def claims():
+    lines = ["| task | data | consistency less diffusion-ql | consistency less td3-bc |", "|---|---|---|---|"]
+    for task in TASKS:
+        for kind in KINDS:
+            lines.append(f"| {task} | {kind} | {difference(task, kind, 'consistency', 'diffusion-ql')} | "
+                         f"{difference(task, kind, 'consistency', 'td3-bc')} |")
+    return "\n".join(lines)
+
+
+def data():
+    lines = ["| task | data | episodes | steps | return |", "|---|---|--:|--:|--:|"]
+    lines += [f"| {row['task']} | {row['data']} | {int(row['episodes']):,} | {int(row['steps']):,} | {float(row['return']):,.0f} |"
+              for row in read(DATA)]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("run", "table", "check"))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    only = args.only.split(",")
+    if args.what == "run":
+        run(args.seeds, *([one for one in all_ if one in only] or all_ for all_ in (TASKS, KINDS, ALGORITHMS)))
+    else:
+        publish("consistency.md", {"offline-data": data(), "offline-returns": returns(), "offline-claims": claims()}, args.what == "check")
+
+
+if __name__ == "__main__":
+    main()
