@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A cell's definition is a hash of the inputs on which its result depends; of large inputs, only names,
  * versions, sizes or times are hashed. So a finished cell runs again when one of these has changed. Files to
- * which a model refers, and its RewardPlugin=, are not read. */
+ * which a model refers are not read. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
@@ -34,14 +34,26 @@ static void hash_file(GChecksum *checksum, int fd) {
         }
 }
 
-/* Adds the bytes of a model's file, but not the files to which it refers. */
-static void hash_model(GChecksum *checksum, const JobFile *job_file) {
-        g_autofree char *name = g_path_get_basename(job_file->settings.environment);
-        _cleanup_close_ int fd = openat(
-                        job_file->directories.fds[DIRECTORY_MODEL], name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+/* Adds the bytes of a file in the model's folder. A name that is no regular file's adds nothing: the actor
+ * refuses it. */
+static void hash_beside_model(GChecksum *checksum, const JobFile *job_file, const char *name) {
+        _cleanup_close_ int fd = openat(job_file->directories.fds[DIRECTORY_MODEL], name,
+                        O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        struct stat st;
 
-        if (fd >= 0)
+        if (fd >= 0 && fstat(fd, &st) >= 0 && S_ISREG(st.st_mode))
                 hash_file(checksum, fd);
+}
+
+/* Adds the bytes of a model's file and of its RewardPlugin=, but not the files to which the model refers. */
+static void hash_model(GChecksum *checksum, const JobFile *job_file) {
+        const JobSettings *settings = &job_file->settings;
+        g_autofree char *name = g_path_get_basename(settings->environment);
+
+        hash_beside_model(checksum, job_file, name);
+        for (uint32_t i = 0; i < settings->n_options; i++)
+                if (strcmp(settings->options[i].key, MJCF_PLUGIN_KEY) == 0)
+                        hash_beside_model(checksum, job_file, settings->options[i].value);
 }
 
 static int compare_names(const void *a, const void *b) {

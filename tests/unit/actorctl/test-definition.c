@@ -85,6 +85,38 @@ static void test_modules(void) {
         }
 }
 
+/* A cell's definition includes the bytes of a user's model and of its RewardPlugin=, but not those of other
+ * files in the model's folder. A plugin's name that is a folder's adds nothing. */
+static void test_model(void) {
+        static const char text[] = HEAD "[Arm x]\nJob.Environment=mujoco:task/walker.xml\n"
+                                        "Environment.RewardPlugin=judge.so\n",
+                          folder[] = HEAD "[Arm x]\nJob.Environment=mujoco:task/walker.xml\n"
+                                          "Environment.RewardPlugin=meshes\n";
+        static const struct {
+                const char *name, *text;
+                bool changes, changes_folder;
+        } steps[] = {
+                { "task/walker.xml", "b", true, true },
+                { "task/judge.so", "b", true, false },
+                { "task/other.so", "b", false, false },
+                { "task/meshes/wheel.stl", "b", false, false },
+        };
+
+        write_file("task/walker.xml", "a");
+        write_file("task/judge.so", "a");
+        write_file("task/meshes/wheel.stl", "a");
+        for (size_t i = 0; i < G_N_ELEMENTS(steps); i++) {
+                g_autofree char *before = definition(text), *folder_before = definition(folder),
+                                *after = NULL, *folder_after = NULL;
+
+                write_file(steps[i].name, steps[i].text);
+                after = definition(text);
+                folder_after = definition(folder);
+                g_assert_cmpint(strcmp(before, after) != 0, ==, steps[i].changes);
+                g_assert_cmpint(strcmp(folder_before, folder_after) != 0, ==, steps[i].changes_folder);
+        }
+}
+
 static void remove_tree(const char *path) {
         g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
         const char *name;
@@ -105,6 +137,7 @@ int main(int argc, char **argv) {
         write_file("job.conf", "[Job]\nEnvironment=CartPole-v1\nStopSteps=1000\n[Actor]\nRolloutSteps=64\n");
         g_test_add_func("/definition/settings", test_definition);
         g_test_add_func("/definition/modules", test_modules);
+        g_test_add_func("/definition/model", test_model);
         status = g_test_run();
         remove_tree(directory);
         g_free(directory);
