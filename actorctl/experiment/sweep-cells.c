@@ -356,12 +356,14 @@ static void trial_add(const Experiment *experiment, Trial *trial, const Group *g
                 trial->state = TRIAL_DONE;
 }
 
-/* The class by which trials are sorted first. 1: the trial failed; 2: it did not start; 0: all other
- * trials. */
+/* The class by which trials are sorted first. 0: the trial has a value; 1: it has none, and did not fail; 2:
+ * it failed; 3: it did not start. */
 static int class_of(const Trial *trial) {
         if (trial->state == TRIAL_FAILED)
-                return 1;
-        return trial->n_rungs == 0 && trial->state == TRIAL_UNPAID ? 2 : 0;
+                return 2;
+        if (trial->n_rungs == 0 && trial->state == TRIAL_UNPAID)
+                return 3;
+        return isnan(trial->value);
 }
 
 static int compare_trials(const void *a, const void *b, void *userdata) {

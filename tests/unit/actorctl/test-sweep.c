@@ -347,6 +347,39 @@ static void test_shape(void) {
         remove_tree(where);
 }
 
+/* A trial without a value is never the best, however many rungs it finished. */
+static void test_best(void) {
+        g_autofree char *where = g_build_filename(directory, "cells", NULL);
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells = NULL;
+        g_autoptr(GArray) trials = NULL;
+        const Trial *best;
+        bool late = false;
+        Cell *cell;
+
+        g_assert_cmpint(g_mkdir(where, 0700), ==, 0);
+        g_assert_cmpint(parse(HEAD NINE RANGES, &e), ==, STATUS_OK);
+        g_assert_cmpint(sweep_cells(e, &cells), ==, STATUS_OK);
+        for (;;) {
+                g_assert_cmpint(sweep_settle(e, cells, where), ==, 0);
+                cell = any_missing(cells);
+                if (!cell)
+                        break;
+                end_job(e, cell, where);
+                if (cell->levels[0] > 0 && cell->outcome)
+                        cell->outcome->series.n_rounds = 0;
+        }
+        trials = sweep_trials(e, cells);
+        best = &g_array_index(trials, Trial, 0);
+        g_assert_true(trials_have_best(trials));
+        g_assert_true(isfinite(best->value));
+        g_assert_cmpuint(best->n_rungs, ==, 1);
+        for (guint i = 1; i < trials->len; i++)
+                late = late || g_array_index(trials, Trial, i).n_rungs > 1;
+        g_assert_true(late);
+        remove_tree(where);
+}
+
 static void test_picture(void) {
         g_autoptr(Parallel) parallel = parallel_new("<a> & b");
         static char *words[] = { "tanh", "relu", NULL };
@@ -489,6 +522,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/sweep/promotion", test_promotion);
         g_test_add_func("/sweep/admission", test_admission);
         g_test_add_func("/sweep/shape", test_shape);
+        g_test_add_func("/sweep/best", test_best);
         for (size_t i = 0; i < G_N_ELEMENTS(sweeps); i++) {
                 g_autofree char *name = g_strdup_printf("/sweep/whole/%zu", i);
 
