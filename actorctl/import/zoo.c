@@ -105,7 +105,8 @@ static const struct {
 };
 
 /* Counts: if an entry has them, they must be at least 1. */
-static const char *const counts[] = { "n_timesteps", "n_envs", "n_steps", "batch_size", "n_epochs" };
+static const char *const counts[] = { "n_timesteps", "n_envs", "n_steps", "batch_size", "n_epochs",
+        "buffer_size", "train_freq", "target_update_interval", "policy_delay" };
 
 static const DraftSource source = {
         .program = "RL Zoo", .defaults_of = "Stable-Baselines3", .between = " ", .between_listed = ": "
@@ -146,6 +147,8 @@ static bool check_counts(Zoo *zoo) {
         for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
                 if (number(zoo, counts[i]) < 1)
                         return draft_refuse(&zoo->draft, "%s must be at least 1", counts[i]);
+        if (number(zoo, "gradient_steps") == 0)
+                return draft_refuse(&zoo->draft, "gradient_steps must not be 0: nothing would be learned");
         return true;
 }
 
@@ -289,11 +292,11 @@ static void put_network(Zoo *zoo) {
                 put_number(zoo, "Learner", "LogStdInit", NULL, number_of(deviation));
 }
 
-/* The gradient steps for each environment step. If gradient_steps is -1, there is one for each. */
+/* The gradient steps for each environment step. If gradient_steps is negative, there is one for each. */
 static double train_ratio(Zoo *zoo) {
         double every = number(zoo, "train_freq"), steps = number(zoo, "gradient_steps");
 
-        if (steps == -1)
+        if (steps < 0)
                 return 1;
         return steps / (every * number(zoo, "n_envs"));
 }
