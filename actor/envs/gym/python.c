@@ -25,7 +25,8 @@ extern const char parallel_text[] __attribute__((visibility("hidden")));
 #define CLOSURE_BYTES 128u
 
 static PyObject *bridge;   /* the functions of bridge.py; NULL: Python has not started */
-static PyObject *parallel; /* the functions of parallel.py */
+static PyObject *parallel; /* the functions of parallel.py; NULL: they are not loaded */
+static bool prepared;      /* packages can be imported */
 
 /* Keeps numerical libraries from starting threads, since an actor may have only one, and pygame from using a
  * screen or sound. */
@@ -124,24 +125,31 @@ static int load_text(const char *text, const char *file, const char *name, PyObj
         return 0;
 }
 
-int python_start(const char *python, const char *root, const char *path, const char *path_root) {
-        _cleanup_(python_unrefp) PyObject *done = NULL;
+static int load_texts(void) {
         int r;
 
-        if (bridge)
-                return 0;
         r = initialise();
         if (r < 0)
                 return r;
         r = load_text(bridge_text, "bridge.py", "actord_bridge", &bridge);
         if (r < 0)
                 return r;
-        r = load_text(parallel_text, "parallel.py", "actord_parallel", &parallel);
+        return load_text(parallel_text, "parallel.py", "actord_parallel", &parallel);
+}
+
+/* After a failure the next call tries again, and so gives the reason again. */
+int python_start(const char *python, const char *root, const char *path, const char *path_root) {
+        _cleanup_(python_unrefp) PyObject *done = NULL;
+        int r;
+
+        if (prepared)
+                return 0;
+        r = parallel ? 0 : load_texts();
         if (r < 0)
                 return r;
-
         done = python_call("prepare", "(ssss)", python, root, path, path_root);
-        return done ? 0 : -ENOEXEC;
+        prepared = done != NULL;
+        return prepared ? 0 : -ENOEXEC;
 }
 
 PyObject *python_helper(const char *name) {

@@ -26,8 +26,8 @@ void python_prepare_callbacks(void);
 
 /* Starts the interpreter with the packages of a virtual environment. `python` is the virtual environment's
  * name in the job, and `root` its directory here; both empty: the system's packages. `path` and `path_root`
- * are the same for the directory of PythonPath=; both empty: there is none. 0, also if the interpreter runs
- * already; -ENOEXEC after a message. */
+ * are the same for the directory of PythonPath=; both empty: there is none. 0, also if it has started
+ * already; -ENOEXEC after a message, again in each call. */
 int python_start(const char *python, const char *root, const char *path, const char *path_root);
 
 /* A function of bridge.py or parallel.py, borrowed. NULL: there is none. */
