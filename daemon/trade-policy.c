@@ -335,12 +335,15 @@ static char *names_in(GStrv directories) {
                 while (directory && all && (file = g_dir_read_name(directory))) {
                         g_autofree char *bare = NULL;
 
-                        all = names->len < NAMES_MAX && n_looked++ < NAMES_LOOKED_MAX;
+                        all = n_looked++ < NAMES_LOOKED_MAX;
                         if (!all || !g_str_has_suffix(file, SHARES_SUFFIX))
                                 continue;
                         bare = g_strndup(file, strlen(file) - strlen(SHARES_SUFFIX));
-                        if (shares_name_valid(bare) &&
-                                        !g_ptr_array_find_with_equal_func(names, bare, g_str_equal, NULL))
+                        if (!shares_name_valid(bare) ||
+                                        g_ptr_array_find_with_equal_func(names, bare, g_str_equal, NULL))
+                                continue;
+                        all = names->len < NAMES_MAX;
+                        if (all)
                                 g_ptr_array_add(names, g_steal_pointer(&bare));
                 }
         }
