@@ -65,8 +65,7 @@ static int check_metadata(const Learner *l, const Checkpoint *checkpoint) {
         return 0;
 }
 
-/* The settings that, with the environment, decide which tensors there are, and their shapes. Those that edit
- * a network's input (LinkEditing=, InputAugmentation= and so on) are left out. */
+/* The settings that, with the environment, decide which tensors there are, and their shapes. */
 static const Setting shaping[] = {
         SETTING_Job_Algorithm,
         SETTING_Distribution_Policy,
@@ -76,6 +75,10 @@ static const Setting shaping[] = {
         SETTING_Actor_RolloutSteps,
         SETTING_Learner_BufferBatches,
         SETTING_Learner_ReplaySize,
+        SETTING_Learner_InputAugmentation,
+        SETTING_Learner_LinkEditing,
+        SETTING_Learner_PolicyInputAugmentation,
+        SETTING_Learner_PolicyLinkEditing,
         SETTING_Learner_Convolutions,
         SETTING_Learner_HiddenLayers,
         SETTING_Learner_SharedNetwork,

@@ -130,11 +130,16 @@ static void test_other_jobs(void) {
         place_close(&place);
 }
 
+/* The environment of a job with these sections: ddpg needs actions that are numbers. */
+static ActordEnvSpec spec_for(const char *sections) {
+        return bed_spec_box(3, 2, strstr(sections, "Algorithm=ddpg") ? 0 : 4);
+}
+
 /* Returns what the learner of a job with these sections says about the checkpoint. Its standard error is a
  * file meanwhile. */
 static char *words_to(const char *sections, int checkpoint_fd) {
         int words = memfd_create("words", MFD_CLOEXEC), kept = dup(STDERR_FILENO);
-        ActordEnvSpec spec = bed_spec_box(3, 2, 4);
+        ActordEnvSpec spec = spec_for(sections);
         char *text = g_malloc0(4096);
         Bed bed = {};
         Answer answer;
@@ -152,7 +157,7 @@ static char *words_to(const char *sections, int checkpoint_fd) {
 }
 
 static int checkpoint_of(const char *sections) {
-        ActordEnvSpec spec = bed_spec_box(3, 2, 4);
+        ActordEnvSpec spec = spec_for(sections);
         Answer written;
         Bed bed = {};
         Place place;
@@ -173,6 +178,7 @@ static int checkpoint_of(const char *sections) {
 static void test_other_settings(void) {
 #define SMALL "[Scaling]\nActors=2\n[Actor]\nRolloutSteps=8\n[Learner]\nHiddenLayers=6\n"
 #define DQN   "Algorithm=dqn\n" SMALL "ReplayMin=10\n"
+#define DDPG  "Algorithm=ddpg\n" SMALL "ReplayMin=10\nReplaySize=500\n"
         static const struct {
                 const char *theirs, *ours, *says;
         } cases[] = {
@@ -192,6 +198,18 @@ static void test_other_settings(void) {
                                 ": the checkpoint has [Job] Algorithm=ppo, but the job has dqn; set it "
                                 "back" },
                 { "[Distribution]\nPolicy=fused\n" SMALL, SMALL, "" },
+                { DDPG, DDPG "InputAugmentation=2\n",
+                                ": the checkpoint has [Learner] InputAugmentation=1, but the job has 2; "
+                                "set it back" },
+                { DDPG "LinkEditing=1 0 1 1 1\n", DDPG,
+                                ": the checkpoint has [Learner] LinkEditing=1 0 1 1 1, but the job has "
+                                "none; set it back" },
+                { DDPG, DDPG "PolicyInputAugmentation=2\n",
+                                ": the checkpoint has [Learner] PolicyInputAugmentation=1, but the job has "
+                                "2; set it back" },
+                { DDPG, DDPG "PolicyLinkEditing=1 0 1\n",
+                                ": the checkpoint has [Learner] PolicyLinkEditing= unset, but the job has "
+                                "1 0 1; set it back" },
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
