@@ -4,6 +4,7 @@
 #include "actorctl/checkpoint-open.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "actorctl/checkpoint.h"
@@ -11,6 +12,7 @@
 #include "actorctl/job-open.h"
 #include "actorctl/private.h"
 #include "include/bus.h"
+#include "include/launch.h"
 #include "lib/cleanup.h"
 
 ExitStatus job_checkpoint_receive(Connection *connection, const char *path, const char *name, int *ret_fd) {
@@ -25,6 +27,11 @@ ExitStatus job_checkpoint_receive(Connection *connection, const char *path, cons
         }
         *ret_fd = fd;
         return STATUS_OK;
+}
+
+char *run_checkpoint_path(const Connection *connection, const JobStatus *status) {
+        return g_strdup_printf("%s/jobs/%" PRIu64 "/state/" CHECKPOINT_NAME, connection->state_directory,
+                        status->id, status->round);
 }
 
 static ExitStatus open_of_job(NamedCheckpoint *checkpoint, const Options *options, const char *word) {

@@ -2,12 +2,15 @@
 /* Opens the checkpoint that the user names: of a daemon's job, of a run, or a file. */
 #pragma once
 
-#include "actorctl/bus.h"
+#include "actorctl/job-status.h"
 #include "lib/checkpoint/checkpoint.h"
 
 /* Gets the newest checkpoint of the job at `path`; close it. name: such as "checkpoint of job 7", for
  * messages. STATUS_OK; or another status, with a message. */
 ExitStatus job_checkpoint_receive(Connection *connection, const char *path, const char *name, int *ret_fd);
+
+/* The path of the newest checkpoint of the job of a private daemon, g_free(). It may not be there. */
+char *run_checkpoint_path(const Connection *connection, const JobStatus *status);
 
 typedef struct NamedCheckpoint {
         char *name, *text; /* name: for messages; text: the settings with which it was made, as a job file */

@@ -229,6 +229,18 @@ static int stop_job(Follower *f) {
                         BUS_INTERFACE_JOB, "Stop", on_stop_answer, f, NULL);
 }
 
+/* What the first Ctrl-C says. */
+static const char *stopping_words(const Follower *f) {
+        if (f->connection->temporary)
+                return "stopping; Ctrl-C again leaves at once";
+        if (!records_wait(f->status))
+                return "stopping: checkpoint and records are being written; Ctrl-C again leaves at once";
+        return f->connection->pid > 0 ? "the job's records could not be written yet; Ctrl-C again leaves, "
+                                        "and keeps them in another place"
+                                      : "the job's records could not be written yet; Ctrl-C again leaves, "
+                                        "and the daemon goes on trying";
+}
+
 static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
         Follower *f = userdata;
 
@@ -238,11 +250,7 @@ static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *
                                                                          : STATUS_INTERRUPTED);
                 return 0;
         }
-        fprintf(stderr, records_wait(f->status) ? "\nactorctl: the job's records could not be written "
-                                                  "yet; Ctrl-C again leaves, and keeps them in another "
-                                                  "place\n"
-                                                : "\nactorctl: stopping: checkpoint and records are "
-                                                  "being written; Ctrl-C again leaves at once\n");
+        fprintf(stderr, "\nactorctl: %s\n", stopping_words(f));
         return stop_job(f);
 }
 
@@ -393,6 +401,38 @@ static int follow(Follower *f) {
         return r;
 }
 
+int follow_keep_rest(Connection *connection, char **ret_rest) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *rest = "", *directory = connection->state_directory;
+        int r;
+
+        r = connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "KeepRest", &reply, NULL);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_read(reply, "s", &rest);
+        if (r < 0) {
+                complain("the answer of KeepRest() cannot be read: %s", g_strerror(-r));
+                return r;
+        }
+        if (*rest && connection->temporary)
+                run_directory_remove(rest);
+        else if (*rest)
+                complain("the ledger in %s is not complete: the missing records are in %s, and `actorctl "
+                         "recover %s` adds them",
+                                directory, rest, directory);
+        *ret_rest = g_strdup(rest);
+        return 0;
+}
+
+/* Leaves a temporary run, whose records are removed with it. */
+static void drop_records(Follower *f) {
+        g_autofree char *rest = NULL;
+
+        if (follow_keep_rest(f->connection, &rest) >= 0)
+                (void) job_status_fetch(f->status, f->connection, f->path);
+        f->result = STATUS_INTERRUPTED;
+}
+
 static ExitStatus follow_to_end(Follower *f) {
         int r;
 
@@ -403,6 +443,8 @@ static ExitStatus follow_to_end(Follower *f) {
                 complain("the job cannot be followed: %s", g_strerror(-r));
                 return STATUS_FAILED;
         }
+        if (f->result == STATUS_ENDING && f->connection->temporary)
+                drop_records(f);
         if (f->result == STATUS_OK && job_status_fetch(f->status, f->connection, f->path) < 0)
                 f->result = STATUS_FAILED;
         if (f->result == STATUS_OK && job_has_ended(f->status))

@@ -11,6 +11,7 @@
 #include "actorctl/checkpoint-open.h"
 #include "actorctl/scheduler/train.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -159,8 +160,8 @@ static bool was_interrupted(const JobStatus *status) {
         return job_exit_status(status) == STATUS_INTERRUPTED;
 }
 
-static void *make_file(const Training *t, const JobStatus *status, const JobBill *bill, int checkpoint_fd,
-                size_t *ret_n, char **ret_message) {
+static void *make_file(const Training *t, const JobStatus *status, const JobBill *bill, bool finished,
+                int checkpoint_fd, size_t *ret_n, char **ret_message) {
         uint32_t n_choices = settings_actors_max(t->inner);
         size_t n = sizeof(MinionsModel) + MINIONS_PARAMETERS(n_choices) * sizeof(float);
         g_autofree MinionsModel *model = g_malloc0(n);
@@ -171,7 +172,7 @@ static void *make_file(const Training *t, const JobStatus *status, const JobBill
                 .abi = MINIONS_ABI,
                 .struct_bytes = sizeof(MinionsModel),
                 .n_choices = n_choices,
-                .n_asked = was_interrupted(status) ? (uint32_t) n_asked(t->options) : 0,
+                .n_asked = finished ? 0 : (uint32_t) n_asked(t->options),
                 .target = t->options->target ? g_ascii_strtod(t->options->target, NULL)
                                              : minions_target(t->inner),
                 .seed = t->inner->seed,
@@ -179,7 +180,7 @@ static void *make_file(const Training *t, const JobStatus *status, const JobBill
                 .n_rounds = status->n_env_steps,
                 .wall_nsec = status->wall_nsec,
                 .emulated_nsec = status->emulated_nsec,
-                .trained_usec = status->ended_usec,
+                .trained_usec = status->ended_usec > 0 ? status->ended_usec : (uint64_t) g_get_real_time(),
                 .beta = JOB_BETA_DEFAULT,
                 .cost_paper = bill->paper,
                 .cost_full = bill->full,
@@ -230,14 +231,27 @@ static ExitStatus store_unfinished(const Training *t, const JobStatus *status, c
         return STATUS_INTERRUPTED;
 }
 
-static ExitStatus keep(
-                const Training *t, Connection *connection, const char *path, const JobStatus *status) {
+static ExitStatus store_of(const Training *t, Connection *connection, const char *path,
+                const JobStatus *status, bool finished, int checkpoint_fd) {
         g_autofree char *message = NULL;
         g_autofree void *data = NULL;
         g_autoptr(JobBill) bill = NULL;
+        size_t n;
+
+        if (job_bill_fetch(connection, path, NULL, &bill) < 0)
+                return STATUS_FAILED;
+        data = make_file(t, status, bill, finished, checkpoint_fd, &n, &message);
+        if (!data) {
+                complain("%s", message);
+                return STATUS_FAILED;
+        }
+        return finished ? store(t->options, t->name, data, n) : store_unfinished(t, status, data, n);
+}
+
+static ExitStatus keep(
+                const Training *t, Connection *connection, const char *path, const JobStatus *status) {
         _cleanup_close_ int fd = -EBADF;
         ExitStatus received;
-        size_t n;
 
         job_result_complain(status);
         if (job_exit_status(status) != STATUS_OK && !was_interrupted(status))
@@ -246,18 +260,27 @@ static ExitStatus keep(
                 complain("interrupted before the first runs had ended: nothing was learned or kept");
                 return STATUS_INTERRUPTED;
         }
-        if (job_bill_fetch(connection, path, NULL, &bill) < 0)
-                return STATUS_FAILED;
         received = job_checkpoint_receive(connection, path, "training's checkpoint", &fd);
         if (received != STATUS_OK)
                 return received;
-        data = make_file(t, status, bill, fd, &n, &message);
-        if (!data) {
-                complain("%s", message);
+        return store_of(t, connection, path, status, !was_interrupted(status), fd);
+}
+
+/* Keeps what there is of a training that the user left while its records waited for disk space. The last
+ * checkpoint is a file already, unless there was no space for it. */
+static ExitStatus leave(const Training *t, Connection *connection, const char *path, JobStatus *status) {
+        g_autofree char *rest = NULL, *checkpoint = NULL;
+        _cleanup_close_ int fd = -EBADF;
+
+        if (follow_keep_rest(connection, &rest) < 0 || job_status_fetch(status, connection, path) < 0)
                 return STATUS_FAILED;
-        }
-        return was_interrupted(status) ? store_unfinished(t, status, data, n)
-                                       : store(t->options, t->name, data, n);
+        checkpoint = run_checkpoint_path(connection, status);
+        fd = status->n_env_steps > 0 ? open(checkpoint, O_RDONLY | O_CLOEXEC) : -ENOENT;
+        if (fd >= 0)
+                (void) store_of(t, connection, path, status, false, fd);
+        else
+                complain("no scheduler of this training is kept: its last checkpoint was not written");
+        return STATUS_ENDING;
 }
 
 /* Checks that the bill of this training and that of --from= will be in one currency, since only then can
@@ -300,6 +323,8 @@ static ExitStatus run(const Training *t, const JobFile *outer) {
         status = job_file_follow(connection, t->options, outer, NULL, &path, &job);
         if (status == STATUS_INTERRUPTED)
                 complain("ended at once: nothing of this training is kept");
+        if (status == STATUS_ENDING)
+                return leave(t, connection, path, &job);
         return status == STATUS_OK ? keep(t, connection, path, &job) : status;
 }
 

@@ -57,6 +57,8 @@ static ExitStatus follow(Connection *connection, const JobFile *job_file, Rounds
         ExitStatus status;
 
         status = job_file_follow(connection, NULL, job_file, NULL, &path, &job);
+        if (status == STATUS_INTERRUPTED)
+                complain("ended at once: no figure is known before both runs have ended");
         if (status != STATUS_OK)
                 return status;
         if (job_exit_status(&job) != STATUS_OK) {

@@ -4,6 +4,7 @@
  * then can this program see and set each state. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,12 +45,24 @@ static void print(const Options *options, const JobStatus *job) {
                                         job_metric(job, &job->evaluation_metrics, i));
 }
 
+/* The user did not wait for the job's end. If all episodes were played, only the end could not be recorded:
+ * the disk is full. */
+static void leave(const Options *options, const JobFile *job_file, const JobStatus *job) {
+        if (job->n_evaluation_episodes >= job_file->n_episodes)
+                print(options, job);
+        else
+                complain("ended at once, after %" PRIu64 " of %" PRIu64 " episodes: no result is kept",
+                                job->n_evaluation_episodes, job_file->n_episodes);
+}
+
 static ExitStatus play(Connection *connection, const Options *options, const JobFile *job_file) {
         g_autofree char *path = NULL;
         _cleanup_(job_status_done) JobStatus job = job_status_empty();
         ExitStatus status;
 
         status = job_file_follow(connection, options, job_file, NULL, &path, &job);
+        if (status == STATUS_INTERRUPTED)
+                leave(options, job_file, &job);
         if (status != STATUS_OK)
                 return status;
         status = job_exit_status(&job);

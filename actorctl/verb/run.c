@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "actorctl/checkpoint-open.h"
 #include "actorctl/decisions.h"
 #include "actorctl/follow.h"
 #include "actorctl/job-file.h"
@@ -16,7 +17,6 @@
 #include "actorctl/view/profile.h"
 #include "actorctl/view/table.h"
 #include "include/bus.h"
-#include "include/launch.h"
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/cleanup.h"
 #include "lib/fragment.h"
@@ -42,14 +42,9 @@ static void print_next(const Options *options, const JobFile *job_file, const ch
         printf("goes on with `%s --from=%s`\n", command->str, called);
 }
 
-static char *checkpoint_path(const Connection *connection, const JobStatus *status) {
-        return g_strdup_printf("%s/jobs/%" PRIu64 "/state/" CHECKPOINT_NAME, connection->state_directory,
-                        status->id, status->round);
-}
-
 /* The digest of the learner's whole state at the end; null: there is no checkpoint. */
 static JsonNode *state_digest(const Connection *connection, const JobStatus *status) {
-        g_autofree char *path = checkpoint_path(connection, status);
+        g_autofree char *path = run_checkpoint_path(connection, status);
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
         _cleanup_(checkpoint_close) Checkpoint checkpoint = {};
         char reason[SAFETENSORS_REASON_MAX];
@@ -63,7 +58,7 @@ static JsonNode *state_digest(const Connection *connection, const JobStatus *sta
 /* Prints where the policy is: the next command is often an `actorctl eval` with this policy. */
 static void print_places(const Connection *connection, const Options *options, const JobFile *job_file,
                 const JobStatus *status) {
-        g_autofree char *checkpoint = checkpoint_path(connection, status);
+        g_autofree char *checkpoint = run_checkpoint_path(connection, status);
         g_autofree char *word = run_directory_word(connection->state_directory);
         bool numbered = !connection->temporary && !g_str_equal(word, connection->state_directory);
 
@@ -192,13 +187,10 @@ static ExitStatus finish(Connection *connection, const char *path, const Options
  * saves the records that the ledger lacks, and the result says where. */
 static ExitStatus leave(
                 Connection *connection, const char *path, const Options *options, const JobStatus *status) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         g_autoptr(JobBill) bill = NULL;
-        const char *rest = "";
+        g_autofree char *rest = NULL;
 
-        if (connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "KeepRest", &reply, NULL) < 0 ||
-                        sd_bus_message_read(reply, "s", &rest) < 0 ||
-                        job_bill_fetch(connection, path, NULL, &bill) < 0)
+        if (follow_keep_rest(connection, &rest) < 0 || job_bill_fetch(connection, path, NULL, &bill) < 0)
                 return print_no_result(options, connection, STATUS_FAILED, complaint_last());
         if (options->json != JSON_OFF) {
                 g_autoptr(JsonNode) node = job_result_to_json(status, bill, connection->state_directory);
@@ -207,10 +199,6 @@ static ExitStatus leave(
                 json_object_set_member(json_node_get_object(node), "rest", json_word(rest));
                 json_print(node, options->json);
         }
-        if (*rest)
-                complain("the ledger in %s is not complete: the missing records are in %s, and "
-                         "`actorctl recover %s` adds them",
-                                connection->state_directory, rest, connection->state_directory);
         return STATUS_ENDING;
 }
 

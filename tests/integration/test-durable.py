@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A job that ends on a full disk: either ledger, files and standard output agree, or the job has not ended."""
-import contextlib, os, resource, shutil, subprocess, sys, tempfile
+import contextlib, glob, os, resource, shutil, subprocess, sys, tempfile
 
 PRIVATE = "ACTORD_TEST_PRIVATE"
 
@@ -225,6 +225,99 @@ def left_with_its_checkpoint():
         equal(recover(disk).status, 0, "recover's status")
         complete(disk.run_directory())
         assert not os.path.exists(state + "/.checkpoint.reserve"), "the place is still taken"
+
+
+def rests_of(disk):
+    """Directories with records of runs that had their state on this disk."""
+    def origin(rest):
+        with contextlib.suppress(OSError):
+            return open(rest + "/origin").read()
+        return ""
+    return [rest for place in (tempfile.gettempdir(), "/var/tmp", "/dev/shm") for rest in glob.glob(place + "/actord-rest-*") if disk.dir in origin(rest)]
+
+
+def n_rounds(disk):
+    """The rounds of the run that is in progress, by its note."""
+    with contextlib.suppress(OSError, ValueError):
+        return json.load(open(disk.run_directory() + "/run.json"))["rounds"]
+    return 0
+
+
+class OnDisk:
+    """A command whose disk gets full while it works. place: the variable that puts its state there."""
+
+    def __init__(self, disk, place, *words):
+        self.disk = disk
+        disk.said = tempfile.NamedTemporaryFile("a")
+        self.p = subprocess.Popen([CTL, *words], env={**environment(), place: disk.dir}, stdout=subprocess.PIPE, stderr=disk.said, text=True,
+                                  stdin=subprocess.DEVNULL)
+
+    def wait(self, what, condition):
+        wait_for(what, lambda: self.p.poll() is not None or condition(), 60)
+        assert self.p.poll() is None, f"it ended with {self.p.returncode} before {what}: {self.disk.words()}"
+
+    def fill(self):
+        self.wait("its actors", lambda: descendants(self.p.pid, "actord-actor"))
+        self.disk.fill()
+        self.wait("it says that it waits", lambda: re.search("waits? for space in", self.disk.words()))
+
+    def interrupt(self, meanwhile=lambda: True):
+        """Presses Ctrl-C twice. Returns what it printed on both outputs."""
+        self.p.send_signal(signal.SIGINT)
+        self.wait("an answer to Ctrl-C", lambda: "Ctrl-C again" in self.disk.words() and meanwhile())
+        self.p.send_signal(signal.SIGINT)
+        out, _ = self.p.communicate(timeout=60)
+        return out, self.disk.words()
+
+
+@story("an evaluation that is left while its disk is full prints its result if all episodes were played; it and calibrate leave no records behind")
+def left_without_a_run():
+    ref = reference()
+    evaluate = ["eval", f"{ref.state_directory}/jobs/1/state/checkpoint-{ref.rounds}.safetensors", "--json"]
+    # No more records than the daemon and the spool hold, or the evaluation would pause.
+    played = ctl(*evaluate, "--episodes=4000").json
+    with Disk() as disk:
+        c = OnDisk(disk, "TMPDIR", *evaluate, "--episodes=4000")
+        c.fill()
+        c.wait("all episodes are played", lambda: not descendants(c.p.pid, "actord-actor"))
+        out, err = c.interrupt()
+        equal((c.p.returncode, {k: json.loads(out)[k] for k in ("episodes", "return_mean")}), (130, {"episodes": 4000, "return_mean": played["return_mean"]}), err)
+        assert "another place" not in err and not rests_of(disk), (err, rests_of(disk))
+        disk.free()
+
+        c = OnDisk(disk, "TMPDIR", *evaluate, "--episodes=1000000")
+        c.fill()
+        out, err = c.interrupt()
+        assert (c.p.returncode, out) == (130, "") and re.search(r"ended at once, after \d+ of 1000000 episodes: no result is kept", err), (out, err)
+        disk.free()
+
+        c = OnDisk(disk, "TMPDIR", "calibrate", os.path.join(EXAMPLES, "cartpole.conf"), "--set=Actor.RolloutSteps=4096", "--set=Learner.MinibatchSize=4096")
+        c.fill()
+        out, err = c.interrupt()
+        assert (c.p.returncode, out) == (130, "") and "no figure is known before both runs have ended" in err and not rests_of(disk), (out, err)
+
+
+@story("a training of a scheduler that is left while its disk is full keeps its records and what it learned, and recover takes the records in")
+def left_training():
+    job = os.path.join(STATE, "inner.conf")
+    with open(job, "w") as f:
+        f.write("[Job]\nEnvironment=CartPole-v1\nStopSteps=4096\nStopReturn=400\n[Scaling]\nMaxActors=4\n[Actor]\nRolloutSteps=64\n")
+    with Disk() as disk:
+        c = OnDisk(disk, "XDG_STATE_HOME", "scheduler", "train", job, "--episodes=1000000", "--rounds=6", "--json")
+        state = disk.run_directory() + "/jobs/1/state"
+        c.wait("a place is reserved", lambda: os.path.exists(state + "/.checkpoint.reserve"))
+        c.wait("the first runs", lambda: n_rounds(disk) > 0)
+        c.fill()
+        before = set(os.listdir(state))
+        out, err = c.interrupt(lambda: any(f.startswith("checkpoint-") for f in set(os.listdir(state)) - before))
+        equal(c.p.returncode, 4, "status: " + err)
+        rest, = re.findall(r"the missing records are in (\S+), and", err)
+        assert os.path.isdir(rest) and "kept as inner.unfinished" in err and json.loads(out)["name"] == "inner.unfinished", (out, err)
+        equal(ctl("scheduler", "show", "inner.unfinished", "--json").json, json.loads(out), "what show says")
+        disk.free()
+        equal(recover(disk).status, 0, "recover's status")
+        assert not os.path.exists(rest), "what was taken in is still there"
+        equal(books(disk.run_directory())[:2], ("ended", "interrupted"), "state and result")
 
 
 # The points at which a disk gets full, in bytes that are left for the run; ACTORD_DURABLE_STEP= makes the steps smaller.
