@@ -264,7 +264,7 @@ def hostile_words():
 @story("Ctrl-C stops cleanly with the bill and 130; a second one leaves at once")
 def control_c():
     t = Terminal("run", os.path.join(EXAMPLES, "hopper.conf"), "--set", "Job.StopSteps=100000000")
-    t.until(lambda s: " round 2" in s)
+    t.until(lambda s: " round " in s)  # of quick rounds the display leaves some out
     os.write(t.fd, b"\x03")
     equal(t.status(), 130, "status: " + t.seen.decode(errors="replace"))
     text = t.seen.decode()
