@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One process that acts and learns ([Distribution] Policy=fused). It is forked like an actor, confined like
  * a learner, and runs fused.so. A round is one order: ROLLOUT for all actors at once, followed by the
- * update. If threads are metered one by one, a round is two orders, ROLLOUT and LEARN; a reading between
- * them separates acting from learning. There are no containers for training, but every actor still has its
- * records. The process reports the CPU time of each actor. The invoker meters the whole process, and the
- * reports count only up to its time. If the kernel allows it, the invoker meters each thread, too
- * (divide.c). Then the actors of a thread share its metered time in the ratio of their reports. */
+ * update. If several actors may share threads, and the kernel allows it, each thread is metered. Then a
+ * round is two orders, ROLLOUT and LEARN; a reading between them separates acting from learning. There are
+ * no containers for training, but every actor still has its records. The process reports the CPU time of
+ * each actor. The invoker meters the whole process, and the reports count only up to its time. The actors of
+ * a metered thread share the thread's time in the ratio of their reports (divide.c). */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -100,7 +100,7 @@ void fused_child(const Placement *place, const Worker *learner) {
  * order before. They used CPU time before this round, but not for its actors, so that time is not billed to
  * them. */
 void fused_begin(Learners *learners, const Placement *place) {
-        if (!learners->threads_tried && place->settings->n_threads > 1)
+        if (!learners->threads_tried && place->settings->n_threads > 1 && place->n_actors > 1)
                 (void) thread_meters_init(&learners->workers[0].leaf, place->proc_fd,
                                 learners->workers[0].pid, place->settings->n_threads, &learners->threads);
         learners->threads_tried = true;
