@@ -56,13 +56,46 @@ static void note_arithmetic(Learner *l, const Checkpoint *checkpoint) {
                         l->round, checkpoint->arithmetic, ARITHMETIC);
 }
 
+/* The settings that decide what the parameters mean, even if tensors of the same shapes fit. */
+static const Setting meaning[] = {
+        SETTING_Learner_Activation,
+        SETTING_Learner_InputAugmentation,
+        SETTING_Learner_LinkEditing,
+        SETTING_Learner_PolicyInputAugmentation,
+        SETTING_Learner_PolicyLinkEditing,
+};
+
+static const char *metadata_of(const Safetensors *file, const SettingRow *row) {
+        char key[64];
+
+        (void) snprintf(key, sizeof(key), "%s.%s", row->section, row->key);
+        return safetensors_metadata(file, key);
+}
+
+static int check_meaning(const Learner *l, const Safetensors *file) {
+        for (size_t k = 0; k < ELEMENTSOF(meaning); k++) {
+                const SettingRow *row = setting_row(meaning[k]);
+                const char *theirs = metadata_of(file, row);
+                char ours[SETTING_TEXT_MAX];
+
+                (void) setting_print(l->context.settings, meaning[k], ours);
+                if (theirs && strcmp(theirs, ours) != 0)
+                        return refuse(-EMEDIUMTYPE,
+                                        "it has [%s] %s=%.80s, but the job has %.80s, with which its "
+                                        "parameters would mean something else; set it back",
+                                        row->section, row->key, *theirs ? theirs : " unset",
+                                        *ours ? ours : "none");
+        }
+        return 0;
+}
+
 static int check_metadata(const Learner *l, const Checkpoint *checkpoint) {
         const char *environment = safetensors_metadata(checkpoint->file, METADATA_ENVIRONMENT);
 
         if (!environment || strcmp(environment, l->context.page->spec.name) != 0)
                 return refuse(-EMEDIUMTYPE, "it is of the environment \"%s\", the job's is \"%s\"",
                                 environment ?: "unknown", l->context.page->spec.name);
-        return 0;
+        return check_meaning(l, checkpoint->file);
 }
 
 /* The settings that, with the environment, decide which tensors there are, and their shapes. */
@@ -75,10 +108,6 @@ static const Setting shaping[] = {
         SETTING_Actor_RolloutSteps,
         SETTING_Learner_BufferBatches,
         SETTING_Learner_ReplaySize,
-        SETTING_Learner_InputAugmentation,
-        SETTING_Learner_LinkEditing,
-        SETTING_Learner_PolicyInputAugmentation,
-        SETTING_Learner_PolicyLinkEditing,
         SETTING_Learner_Convolutions,
         SETTING_Learner_HiddenLayers,
         SETTING_Learner_SharedNetwork,
@@ -103,11 +132,9 @@ static void print_differences(const Learner *l, const Safetensors *file, char *r
         ret[0] = 0;
         for (size_t k = 0; k < ELEMENTSOF(shaping) && at < n; k++) {
                 const SettingRow *row = setting_row(shaping[k]);
-                char key[64], ours[SETTING_TEXT_MAX];
-                const char *theirs;
+                const char *theirs = metadata_of(file, row);
+                char ours[SETTING_TEXT_MAX];
 
-                (void) snprintf(key, sizeof(key), "%s.%s", row->section, row->key);
-                theirs = safetensors_metadata(file, key);
                 (void) setting_print(l->context.settings, shaping[k], ours);
                 if (theirs && !shapes_alike(shaping[k], theirs, ours))
                         at += (size_t) snprintf(ret + at, n - at,

@@ -199,17 +199,18 @@ static void test_other_settings(void) {
                                 "back" },
                 { "[Distribution]\nPolicy=fused\n" SMALL, SMALL, "" },
                 { DDPG, DDPG "InputAugmentation=2\n",
-                                ": the checkpoint has [Learner] InputAugmentation=1, but the job has 2; "
-                                "set it back" },
+                                "it has [Learner] InputAugmentation=1, but the job has 2, with which its "
+                                "parameters would mean something else; set it back" },
                 { DDPG "LinkEditing=1 0 1 1 1\n", DDPG,
-                                ": the checkpoint has [Learner] LinkEditing=1 0 1 1 1, but the job has "
-                                "none; set it back" },
+                                "it has [Learner] LinkEditing=1 0 1 1 1, but the job has none, with" },
+                { DDPG "LinkEditing=1 0 1 1 1\n", DDPG "LinkEditing=0 1 1 1 1\n",
+                                "it has [Learner] LinkEditing=1 0 1 1 1, but the job has 0 1 1 1 1, with" },
                 { DDPG, DDPG "PolicyInputAugmentation=2\n",
-                                ": the checkpoint has [Learner] PolicyInputAugmentation=1, but the job has "
-                                "2; set it back" },
+                                "it has [Learner] PolicyInputAugmentation=1, but the job has 2, with" },
                 { DDPG, DDPG "PolicyLinkEditing=1 0 1\n",
-                                ": the checkpoint has [Learner] PolicyLinkEditing= unset, but the job has "
-                                "1 0 1; set it back" },
+                                "it has [Learner] PolicyLinkEditing= unset, but the job has 1 0 1, with" },
+                { SMALL, SMALL "Activation=relu\n",
+                                "it has [Learner] Activation=tanh, but the job has relu, with" },
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
