@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One process that acts and learns ([Distribution] Policy=fused). It is forked like an actor, confined like
  * a learner, and runs fused.so. A round is one order: ROLLOUT for all actors at once, followed by the
- * update. If several actors may share threads, and the kernel allows it, each thread is metered. Then a
- * round is two orders, ROLLOUT and LEARN; a reading between them separates acting from learning. There are
- * no containers for training, but every actor still has its records. The process reports the CPU time of
- * each actor. The invoker meters the whole process, and the reports count only up to its time. The actors of
- * a metered thread share the thread's time in the ratio of their reports (divide.c). */
+ * update. If there may be several actors and several threads, and the kernel allows it, each thread is
+ * metered. Then a round is two orders, ROLLOUT and LEARN; a reading between them separates acting from
+ * learning. There are no containers for training, but every actor still has its records. The process reports
+ * the CPU time of each actor. The invoker meters the whole process, and the reports count only up to its
+ * time. The actors of a metered thread share the thread's time in the ratio of their reports (divide.c). */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>

@@ -233,8 +233,9 @@ void prepare_begin(Invoker *invoker) {
         }
         report_started(&invoker->reporter);
         foreign = fork_runs_foreign_code(&invoker->place);
-        /* An environment of actord's own is asked here even if an actor is asked again, beside a data set.
-         * To answer, it may load a model, which its actors inherit and could not load in their sandboxes. */
+        /* Environments of actord's own are asked here. With a data set an actor is asked once more, since
+         * only an actor may read the file. The first question must come before the fork: the answer may need
+         * a model (MuJoCo), which the actor's sandbox could not load. */
         if (!foreign && probe_ask(&invoker->place, &spec, &fault, &detail) < 0)
                 fail(invoker, fault, detail, false);
         else if (foreign || invoker->place.dataset) {

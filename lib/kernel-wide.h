@@ -167,8 +167,11 @@ KERNEL_TARGET static void KERNEL(transpose)(
 
         for (; u + KERNEL_WIDTH <= n; u += KERNEL_WIDTH)
                 KERNEL(band)(x + (size_t) u * stride, KERNEL_WIDTH, stride, ret + u, ret_stride);
-        for (; u < ret_stride; u += KERNEL_WIDTH)
-                KERNEL(band)(x + (size_t) u * stride, u < n ? n - u : 0, stride, ret + u, ret_stride);
+        for (; u < ret_stride; u += KERNEL_WIDTH) {
+                uint32_t n_left = u < n ? n - u : 0;
+
+                KERNEL(band)(x + (size_t) (n - n_left) * stride, n_left, stride, ret + u, ret_stride);
+        }
 }
 
 /* elementary_tanh() with the same operations in the same order; tests compare the two bit for bit. Compilers

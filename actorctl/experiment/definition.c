@@ -34,8 +34,8 @@ static void hash_file(GChecksum *checksum, int fd) {
         }
 }
 
-/* Adds the bytes of a file in the model's folder. A name that is no regular file's adds nothing: the actor
- * refuses it. */
+/* Adds the bytes of a file in the model's folder. If the name is not that of a regular file, nothing is
+ * added; the actor refuses such a job. */
 static void hash_beside_model(GChecksum *checksum, const JobFile *job_file, const char *name) {
         _cleanup_close_ int fd = openat(job_file->directories.fds[DIRECTORY_MODEL], name,
                         O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

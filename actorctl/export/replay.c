@@ -4,6 +4,7 @@
  * may still go on; the data set says that it was truncated. */
 #include "actorctl/export/replay.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "actorctl/checkpoint.h"
@@ -12,6 +13,7 @@
 #include "include/slot.h"
 #include "lib/algorithm-traits.h"
 #include "lib/cleanup.h"
+#include "lib/regulation.h"
 #include "lib/slot.h"
 
 typedef struct StoredSteps {
@@ -38,16 +40,29 @@ static void store_done(StoredSteps *s) {
         g_free(s->observation);
 }
 
-/* A store that was trained with normalised numbers does not hold those of the environment. */
+/* Returns in words why the store's numbers are not those of the environment's own episodes; NULL: they
+ * are. */
+static const char *foreign_numbers(const JobSettings *settings) {
+        if (settings->normalize_observations || settings->normalize_rewards)
+                return "holds numbers that NormalizeObservations= or NormalizeRewards= has changed";
+        if (regulation_asked(settings))
+                return "holds the policy's part of each action and the envelope's rewards (ControllerF=, "
+                       "EnvelopeP=)";
+        if (settings->dataset[0])
+                return "holds the steps of Dataset=, cut where one slot's share ends; use that file";
+        return NULL;
+}
+
 static ExitStatus check_settings(const NamedCheckpoint *from, const JobSettings *settings) {
+        const char *why = foreign_numbers(settings);
+
         if (from->checkpoint.parameters || algorithm_row(settings->algorithm)->store != STORE_REPLAY) {
                 complain("the %s has no replay store; --rollouts writes episodes of its policy", from->name);
                 return STATUS_USAGE;
         }
-        if (settings->normalize_observations || settings->normalize_rewards) {
-                complain("the replay store of the %s holds numbers that NormalizeObservations= or "
-                         "NormalizeRewards= has changed; --rollouts writes episodes of its policy",
-                                from->name);
+        if (why) {
+                complain("the replay store of the %s %s; --rollouts writes episodes of its policy",
+                                from->name, why);
                 return STATUS_USAGE;
         }
         return STATUS_OK;
@@ -118,15 +133,31 @@ static ExitStatus store_read(const NamedCheckpoint *from, const JobSettings *set
         return status;
 }
 
+/* Checks the numbers by which the steps are found, since the file may be forged. */
+static ExitStatus store_check(const NamedCheckpoint *from, const StoredSteps *s) {
+        uint64_t i = 0, k = 0;
+
+        while (i < s->n_slots && s->stored[i] <= INT64_MAX)
+                i++;
+        while (k < s->n_slots * s->ring && s->ends[k] <= END_TRUNCATED)
+                k++;
+        if (i == s->n_slots && k == s->n_slots * s->ring)
+                return STATUS_OK;
+        complain("the replay store of the %s has impossible numbers: the file is damaged", from->name);
+        return STATUS_FAILED;
+}
+
 static const double *observation_at(StoredSteps *s, const float *all, uint64_t at) {
         for (uint64_t i = 0; i < s->n_observation; i++)
                 s->observation[i] = (double) all[at * s->n_observation + i];
         return s->observation;
 }
 
-static const double *action_at(StoredSteps *s, uint64_t at) {
+/* The store has what the policy chose. The environment got that within its bounds. */
+static const double *action_at(StoredSteps *s, const ActordSpace *space, uint64_t at) {
         for (uint64_t i = 0; i < s->n_action; i++)
-                s->action[i] = s->actions ? (double) s->actions[at * s->n_action + i]
+                s->action[i] = s->actions ? fmin(fmax((double) s->actions[at * s->n_action + i], space->low),
+                                                            space->high)
                                           : (double) s->choices[at * s->n_action + i];
         return s->action;
 }
@@ -149,7 +180,7 @@ static void write_slot(DataSet *set, StoredSteps *s, uint64_t slot) {
                 if (begins)
                         data_set_begin(set, observation_at(s, s->observations, at), s->n_observation);
                 data_set_step(set, &(DataSetStep){
-                                                   .action = action_at(s, at),
+                                                   .action = action_at(s, &set->spec.action, at),
                                                    .observation = observation_at(s, s->successors, at),
                                                    .reward = (double) s->rewards[at],
                                                    .terminated = terminated,
@@ -188,6 +219,8 @@ ExitStatus replay_export(const Options *options, const NamedCheckpoint *from, co
                 status = check_spec(from, &said.spec);
         if (status == STATUS_OK)
                 status = store_read(from, &job_file.settings, &said.spec, &store);
+        if (status == STATUS_OK)
+                status = store_check(from, &store);
         if (status == STATUS_OK)
                 status = data_set_open(&set, options->output ?: default_name);
         if (status == STATUS_OK) {

@@ -147,7 +147,7 @@ static bool check_counts(Zoo *zoo) {
         for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
                 if (number(zoo, counts[i]) < 1)
                         return draft_refuse(&zoo->draft, "%s must be at least 1", counts[i]);
-        if (number(zoo, "gradient_steps") == 0)
+        if (zoo->family & OFF_POLICY && number(zoo, "gradient_steps") == 0)
                 return draft_refuse(&zoo->draft, "gradient_steps must not be 0: nothing would be learned");
         return true;
 }

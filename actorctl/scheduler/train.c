@@ -275,9 +275,13 @@ static ExitStatus leave(const Training *t, Connection *connection, const char *p
         if (follow_keep_rest(connection, &rest) < 0 || job_status_fetch(status, connection, path) < 0)
                 return STATUS_FAILED;
         checkpoint = run_checkpoint_path(connection, status);
-        fd = status->n_env_steps > 0 ? open(checkpoint, O_RDONLY | O_CLOEXEC) : -ENOENT;
+        if (status->n_env_steps == 0) {
+                complain("interrupted before the first runs had ended: nothing was learned or kept");
+                return STATUS_ENDING;
+        }
+        fd = open(checkpoint, O_RDONLY | O_CLOEXEC);
         if (fd >= 0)
-                (void) store_of(t, connection, path, status, false, fd);
+                (void) store_of(t, connection, path, status, status->n_episodes >= n_asked(t->options), fd);
         else
                 complain("no scheduler of this training is kept: its last checkpoint was not written");
         return STATUS_ENDING;

@@ -45,13 +45,12 @@ static void print(const Options *options, const JobStatus *job) {
                                         job_metric(job, &job->evaluation_metrics, i));
 }
 
-/* The user did not wait for the job's end. If all episodes were played, only the end could not be recorded:
- * the disk is full. */
+/* The user did not wait for the job's end. If all episodes were played, only the end is not recorded yet. */
 static void leave(const Options *options, const JobFile *job_file, const JobStatus *job) {
         if (job->n_evaluation_episodes >= job_file->n_episodes)
                 print(options, job);
         else
-                complain("ended at once, after %" PRIu64 " of %" PRIu64 " episodes: no result is kept",
+                complain("left after %" PRIu64 " of %" PRIu64 " episodes: no result is kept",
                                 job->n_evaluation_episodes, job_file->n_episodes);
 }
 

@@ -63,6 +63,10 @@ static const Setting meaning[] = {
         SETTING_Learner_LinkEditing,
         SETTING_Learner_PolicyInputAugmentation,
         SETTING_Learner_PolicyLinkEditing,
+        SETTING_Learner_NormalizeObservations,
+        SETTING_Learner_ControllerF,
+        SETTING_Learner_ControllerGain,
+        SETTING_Learner_ResidualScale,
 };
 
 static const char *metadata_of(const Safetensors *file, const SettingRow *row) {
@@ -341,6 +345,10 @@ static int begin_with(Learner *l, const Checkpoint *checkpoint) {
         Runtime *rt = l->runtime;
         int r;
 
+        /* A file of another program has no settings. */
+        r = check_meaning(l, checkpoint->file);
+        if (r < 0)
+                return r;
         r = l->context.learner == 0 ? read_tensors(l, checkpoint, false) : 0;
         if (r < 0)
                 return r;

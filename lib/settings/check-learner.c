@@ -125,7 +125,7 @@ static void check_dataset(SettingsReader *reader, const JobSettings *settings) {
         if (!settings->dataset[0])
                 reader_complain(reader, "Learner", "Dataset", "",
                                 "%s learns from recorded episodes: name a main_data.hdf5, which `actorctl "
-                                "export JOB --rollouts` writes",
+                                "export JOB --rollouts` or --replay writes",
                                 choice_algorithm_to_string(settings->algorithm));
         check_chances(reader, settings);
         if (settings_present(settings, SETTING_Job_StopReturn)) {

@@ -44,17 +44,24 @@ OWN = {"bc": (), "td3-bc": ("Learner.QWeight=2.5",), "consistency": ("Learner.Et
 UNREAD = {"bc": ("Learner.Tau",)}
 
 
+def made_of(task, kind):
+    """The line of a data set; None: there is none."""
+    return next((row for row in read(DATA) if (row["task"], row["data"]) == (task, kind)), None)
+
+
 def make(task):
-    """Both data sets of a task, unless they are there."""
+    """Both data sets of a task. Made again, they must be those of the cells."""
     how = TASKS[task]
     _, teacher = job("sac", (f"Job.Environment={task}", f"Job.StopSteps={how.steps}", *TEACHER))
     for kind, words in zip(KINDS, (["--rollouts", f"--episodes={how.episodes}", "--set=Evaluation.Stochastic=yes"], ["--replay"])):
         place = os.path.join(STATE, f"{task}-{kind}")
         said = ctl("export", teacher, *words, f"--output={place}", with_errors=True)
         n_episodes, n_steps, returned = re.search(r"(\d+) episodes, (\d+) steps, return (\S+)", said).groups()
-        key = {"task": task, "data": kind}
-        if not is_there(DATA, key):
-            enter(DATA, DATA_COLUMNS, {**key, "episodes": n_episodes, "steps": n_steps, "return": returned}, data_order)
+        row = {"task": task, "data": kind, "episodes": n_episodes, "steps": n_steps, "return": returned}
+        if not made_of(task, kind):
+            enter(DATA, DATA_COLUMNS, row, data_order)
+        elif made_of(task, kind) != row:
+            raise RuntimeError(f"{place}: {row}, but {DATA} has {made_of(task, kind)}")
 
 
 def recorded(task, kind):
@@ -63,9 +70,9 @@ def recorded(task, kind):
     os.makedirs(STATE, mode=0o700, exist_ok=True)
     with open(os.path.join(STATE, f"{task}.lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not os.path.exists(path):
+        if not os.path.exists(path) or not made_of(task, kind):
             make(task)
-    return path, next(int(row["steps"]) for row in read(DATA) if (row["task"], row["data"]) == (task, kind))
+    return path, int(made_of(task, kind)["steps"])
 
 
 def train(task, kind, algorithm, seed):
@@ -132,11 +139,21 @@ def returns():
     return "\n".join(lines)
 
 
+def share(task, kind, one, other):
+    """The ratio of means over the seeds that both have; its interval by a bootstrap over these seeds."""
+    mine, theirs = of(task, kind, one), of(task, kind, other)
+    pairs = [(mine[seed], theirs[seed]) for seed in mine if seed in theirs]
+    if len(pairs) < 3:
+        return "–"
+    low, high = interval(pairs, lambda chosen: sum(a for a, _ in chosen) / sum(b for _, b in chosen))
+    return f"{sum(a for a, _ in pairs) / sum(b for _, b in pairs):.2f} ({low:.2f} to {high:.2f})"
+
+
 def claims():
-    lines = ["| task | data | consistency less diffusion-ql | consistency less td3-bc |", "|---|---|---|---|"]
+    lines = ["| task | data | consistency, of diffusion-ql's return | consistency less td3-bc |", "|---|---|---|---|"]
     for task in TASKS:
         for kind in KINDS:
-            lines.append(f"| {task} | {kind} | {difference(task, kind, 'consistency', 'diffusion-ql')} | "
+            lines.append(f"| {task} | {kind} | {share(task, kind, 'consistency', 'diffusion-ql')} | "
                          f"{difference(task, kind, 'consistency', 'td3-bc')} |")
     return "\n".join(lines)
 
@@ -154,7 +171,10 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only", default="")
     args = parser.parse_args()
-    only = args.only.split(",")
+    only = args.only.split(",") if args.only else []
+    unknown = set(only) - {*TASKS, *KINDS, *ALGORITHMS}
+    if unknown:
+        parser.error(f"unknown words: {', '.join(sorted(unknown))}")
     if args.what == "run":
         run(args.seeds, *([one for one in all_ if one in only] or all_ for all_ in (TASKS, KINDS, ALGORITHMS)))
     else:

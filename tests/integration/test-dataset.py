@@ -86,9 +86,10 @@ def replayed():
     equal((got["steps"], got["terminated"]), ([200] * 7 + [100], [False] * 8), "episodes")
     returns = [float(line.split(",")[0]) for line in open(path("monitor.csv")).read().splitlines()[2:]]
     assert len(returns) == 7 and all(abs(a - b) < 0.01 for a, b in zip(got["returns"], returns)), (got, returns)
-    checkpoint = trained("pendulum-bc", f"Learner.Dataset={data}/main_data.hdf5", "Job.StopSteps=500", "Learner.NormalizeObservations=yes")
-    r = ctl("export", checkpoint, "--replay")
-    assert r.status == 2 and "NormalizeObservations= or NormalizeRewards= has changed" in r.err, r
+    for normalises, sentence in (("yes", "NormalizeObservations= or NormalizeRewards= has changed"), ("no", "holds the steps of Dataset=")):
+        checkpoint = trained("pendulum-bc", f"Learner.Dataset={data}/main_data.hdf5", "Job.StopSteps=500", f"Learner.NormalizeObservations={normalises}")
+        r = ctl("export", checkpoint, "--replay")
+        assert r.status == 2 and sentence in r.err, r
 
 
 @story("a data set of MuJoCo's tasks is read by an actor whose sandbox could not load the model")
@@ -124,6 +125,34 @@ def refused():
         assert r.status == 2 and sentence in r.err, (words, r)
     r = ctl("export", trained("cartpole-dqn", "Job.StopSteps=600", "Job.Environment=Catch-v0", "Learner.ReplaySize=1000", "Learner.ReplayMin=500"), "--replay")
     assert r.status == 2 and "images or stacks of frames" in r.err, r
+    r = ctl("export", trained("phydrl", "Job.StopSteps=600", "Learner.ReplayMin=300"), "--replay")
+    assert r.status == 2 and "the policy's part of each action and the envelope's rewards" in r.err, r
+
+
+FORGED = """
+import sys, json, struct, hashlib
+data = bytearray(open(sys.argv[1], "rb").read())
+n = struct.unpack("<Q", data[:8])[0]
+head = json.loads(data[8:8 + n])
+def put(name, value):
+    first, end = head[name]["data_offsets"]
+    data[8 + n + first:8 + n + end] = (value * (end - first))[:end - first]
+for one in sys.argv[3:]:
+    put(one, b"\\xff" if one == "replay.stored" else b"\\x07")
+first, end = head["file.sha256"]["data_offsets"]
+data[8 + n + first:8 + n + end] = hashlib.sha256(data[:8 + n + first]).digest()
+open(sys.argv[2], "wb").write(data)
+print("{}")
+"""
+
+
+@story("a forged replay store is refused, and does not keep the export busy")
+def forged():
+    checkpoint = trained("pendulum-sac", "Job.StopSteps=600")
+    for tensor in "replay.stored", "replay.ends":
+        foreign(FORGED, checkpoint, path("forged.safetensors"), tensor)
+        r = ctl("export", path("forged.safetensors"), "--replay", f"--output={path('forged')}")
+        assert r.status == 1 and "has impossible numbers: the file is damaged" in r.err, (tensor, r)
     for name in ("main_data.hdf5", "metadata.json"):
         os.makedirs(path(f"link-{name}"))
         os.symlink("/dev/null", os.path.join(path(f"link-{name}"), name))

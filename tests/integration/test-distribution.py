@@ -92,6 +92,17 @@ def fused_threads():
         assert not os.path.exists(watch.leaf), watch.leaf
 
 
+@story("of one actor no thread is metered: it shares none, and a round is one order")
+def fused_alone():
+    watch = ThreadWatch()
+    r = policy("hopper", "fused", "Job.StopSteps=30000", "Scaling.Actors=1", "Learner.Threads=2", during=watch)
+    if not r.cpu_s.get("scope") or not unified():
+        raise Skip("no cgroup can be made here: threads are metered by their clocks")
+    assert not watch.leaf, watch.leaf
+    metered = sum(r.cpu_s[k] for k in ("actors", "learner", "control", "startup"))
+    assert abs(metered - r.cpu_s["scope"]) <= 0.02 * r.cpu_s["scope"], r.cpu_s
+
+
 @story("a fused process that is killed starts the next life, evaluations change nothing, and the emulated clock is that of a fleet")
 def fused_lives():
     sets = ("Job.StopSteps=16000", "Actor.RolloutSteps=512", "Checkpoint.IntervalSec=0.2", "Billing.Clock=model")

@@ -211,6 +211,8 @@ static void test_other_settings(void) {
                                 "it has [Learner] PolicyLinkEditing= unset, but the job has 1 0 1, with" },
                 { SMALL, SMALL "Activation=relu\n",
                                 "it has [Learner] Activation=tanh, but the job has relu, with" },
+                { SMALL, SMALL "NormalizeObservations=yes\n",
+                                "it has [Learner] NormalizeObservations=no, but the job has yes, with" },
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
