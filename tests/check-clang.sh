@@ -39,10 +39,9 @@ objects=("$work/build/o/learner/kernel/kernels.o" "$work/build/o/learner/kernel/
 cat >"$work/main.c" <<'END'
 #include "learner/kernel/kernels.h"
 int main(void) {
-        float x[16] = { 1 }, y[16] = { 2 };
+        float x[16] = { 1 }, y[16] = { 2 }, *parts[] = { x, y };
 
-        kernel_add(x, y, 16);
-        return x[0] == 3 && kernel_square_sum(x, 16) == 9 ? 0 : 1;
+        return kernel_parts_add(parts, 2, 0, 16) == 9 && x[0] == 3 ? 0 : 1;
 }
 END
 check "kernels are compiled, without a warning" with_clang "$work/build" "${objects[@]}"
