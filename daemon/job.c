@@ -99,17 +99,21 @@ int job_of_row(JobContext *context, uint64_t id, Job **ret) {
         return r < 0 && r != -ENOMEM ? -EINVAL : r;
 }
 
-void job_row_end(JobContext *context, LedgerJob *row) {
+int job_row_end(JobContext *context, LedgerJob *row) {
+        _cleanup_free_ char *state = strdup("ended"), *result = strdup(plan_end_to_string(PLAN_END_FAILED));
+
         assert(context);
         assert(row);
 
         if (g_strcmp0(row->state, "ended") == 0)
-                return;
+                return 0;
+        if (!state || !result)
+                return -ENOMEM;
         free(row->state);
         free(row->result);
-        row->state = strdup("ended");
-        row->result = strdup(plan_end_to_string(PLAN_END_FAILED));
-        (void) ledger_job_update(context->ledger, row);
+        row->state = TAKE_PTR(state);
+        row->result = TAKE_PTR(result);
+        return ledger_job_update(context->ledger, row);
 }
 
 void job_life_clear(Job *job) {

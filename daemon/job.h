@@ -182,8 +182,9 @@ int job_new(JobContext *context, LedgerJob *row, Job **ret);
 /* The job of a row of the ledger. -ENOENT: there is no such row; -EINVAL: its text cannot be parsed any
  * more. */
 int job_of_row(JobContext *context, uint64_t id, Job **ret);
-/* Marks a job as failed in the ledger, since the daemon can make no Job of its row. */
-void job_row_end(JobContext *context, LedgerJob *row);
+/* Marks a job as failed in the ledger, since the daemon can make no Job of its row. On failure the ledger
+ * still says that the job has not ended. */
+int job_row_end(JobContext *context, LedgerJob *row);
 /* Releases all resources of the job's present life. */
 void job_life_clear(Job *job);
 Job *job_free(Job *job);

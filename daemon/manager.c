@@ -329,8 +329,8 @@ Manager *manager_free(Manager *manager) {
 }
 
 /* Makes a Job of the row of a job that has not ended. If the text of the row cannot be parsed any more (an
- * older version wrote it), the journal names the job, and the job is marked as failed. Any other error says
- * nothing about the job, which stays as it is. */
+ * older version wrote it), the journal names the job, and the job is marked as failed. Any other error, also
+ * one of the ledger when the job is marked, says nothing about the job, which stays as it is. */
 static int load_job(Manager *manager, uint64_t id) {
         LedgerJob row = {};
         Job *job;
@@ -342,10 +342,8 @@ static int load_job(Manager *manager, uint64_t id) {
         r = job_new(&manager->context, &row, &job);
         if (r >= 0)
                 jobs_add(&manager->context.jobs, job);
-        else if (r != -ENOMEM) {
-                job_row_end(&manager->context, &row);
-                r = 0;
-        }
+        else if (r != -ENOMEM)
+                r = job_row_end(&manager->context, &row);
         ledger_job_done(&row);
         return r;
 }
@@ -360,7 +358,7 @@ int manager_load_jobs(Manager *manager) {
         for (guint i = 0; r >= 0 && i < ids->len; i++)
                 r = load_job(manager, g_array_index(ids, uint64_t, i));
         if (r < 0)
-                log_line(LOG_ERR, "The ledger's jobs cannot be read: %s%s.", ledger_error_words(r),
+                log_line(LOG_ERR, "The ledger's jobs cannot be loaded: %s%s.", ledger_error_words(r),
                                 limit_advice(r));
         return r;
 }

@@ -389,7 +389,7 @@ static int add_row(Manager *manager, const char *directory, LedgerJob *row, Job 
                 r = job_new(&manager->context, row, ret);
         /* The submitter gets an error, so the job must not start after the next restart. */
         if (r < 0)
-                job_row_end(&manager->context, row);
+                (void) job_row_end(&manager->context, row);
         return r;
 }
 

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include "daemon/job.h"
+#include "daemon/ledger/private.h"
 #include "tests/unit/ledger-fixture.h"
 
 #define COMMENT_BYTES (192u << 10)
@@ -99,9 +100,27 @@ static void test_no_memory(void) {
         manager_unfixture(manager);
 }
 
+/* If a job whose text cannot be parsed cannot be marked as failed either, the daemon does not start. The
+ * next daemon marks it. */
+static void test_unmarked(void) {
+        Manager *manager = manager_fixture();
+        uint64_t broken = add_row(manager, "[Job\n", "running");
+        sqlite3 *db = manager->context.ledger->db;
+
+        g_assert_cmpint(sqlite3_exec(db, "PRAGMA query_only = 1", NULL, NULL, NULL), ==, SQLITE_OK);
+        g_assert_cmpint(manager_load_jobs(manager), ==, -EROFS);
+        g_assert_cmpint(sqlite3_exec(db, "PRAGMA query_only = 0", NULL, NULL, NULL), ==, SQLITE_OK);
+        assert_row(manager, broken, "running", "");
+
+        assert_ok(manager_load_jobs(manager));
+        assert_row(manager, broken, "ended", "failed");
+        manager_unfixture(manager);
+}
+
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/manager/unreadable", test_unreadable);
         g_test_add_func("/manager/no-memory", test_no_memory);
+        g_test_add_func("/manager/unmarked", test_unmarked);
         return g_test_run();
 }
