@@ -99,7 +99,9 @@ int child_start(uint32_t level, uid_t uid, int cgroup_fd, Child *ret) {
 }
 
 /* At level process the child runs as the job's user, and the system's spawner has no CAP_KILL. With
- * CAP_SETUID it can act as that user for a moment. */
+ * CAP_SETUID it can act as that user for a moment. If that fails, too, a child that is not yet the invoker
+ * ends when child_done() closes its channel; for the invoker, child_done() waits until the alarm of
+ * limit_time() ends this process. */
 static void kill_child(const Child *child) {
         uid_t own = geteuid();
 

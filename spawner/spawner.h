@@ -61,7 +61,7 @@ typedef struct Child {
         /* SEQPACKET: the parent sends the facts of the launch, and the child sends errors; exec closes it */
         int channel;
         uint32_t level;
-        uid_t uid;      /* at level process: the user as which it will run */
+        uid_t uid;      /* the job's user on the host; at level process the child runs as this user */
         bool is_placed; /* it began in its cgroup */
 } Child;
 #define CHILD_NONE ((Child){ .pid_fd = -EBADF, .channel = -EBADF })
