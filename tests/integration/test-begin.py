@@ -215,18 +215,25 @@ def killed_between_lives():
 @story("a job that ends before a life has repeated the rounds of the life before: they are on the bill, but no rounds of the job")
 def unrepeated():
     sets = ENDLESS + [("Job.Environment", "Hopper-v4"), ("Actor.RolloutSteps", "512"), ("Checkpoint.IntervalSec", "1000")]
-    with Bus() as bus:
-        job = bus.submit(overrides=sets)
-        wait_for("some rounds", lambda: bus.get(job, "Round") >= 20, 60)
-        os.kill(bus.processes("actord-invoker")[0], signal.SIGKILL)
-        wait_for("a round of the next life", lambda: bus.get(job, "Life") == 2 and bus.get(job, "Round") > 0, 60)
-        bus.call("/org/actord1", MANAGER, "StopJob", "t", job)
-        equal(bus.ended(job), "interrupted", "results")
-        rounds = series(bus, job)
-        equal([row["round"] for row in rounds], list(range(1, bus.get(job, "Round") + 1)), "rounds")
-        equal(rounds[-1]["env_steps"], bus.get(job, "EnvSteps"), "steps")
-        lines = {line[0]: line[1] for line in bus.call(f"/org/actord1/job/{job}", JOB, "GetBill")[4]}
-        assert lines.get("retries", 0) > 0, lines
+    for _ in range(5):
+        with Bus() as bus:
+            job = bus.submit(overrides=sets)
+            wait_for("some rounds", lambda: bus.get(job, "Round") >= 20, 60)
+            killed = bus.get(job, "Round")
+            os.kill(bus.processes("actord-invoker")[0], signal.SIGKILL)
+            wait_for("a round of the next life", lambda: bus.get(job, "Life") == 2 and bus.get(job, "Round") > 0, 60)
+            bus.call("/org/actord1", MANAGER, "StopJob", "t", job)
+            equal(bus.ended(job), "interrupted", "results")
+            last = bus.get(job, "Round")
+            rounds = series(bus, job)
+            equal([row["round"] for row in rounds], list(range(1, last + 1)), "rounds")
+            equal(rounds[-1]["env_steps"], bus.get(job, "EnvSteps"), "steps")
+            lines = {line[0]: line[1] for line in bus.call(f"/org/actord1/job/{job}", JOB, "GetBill")[4]}
+            assert lines.get("retries", 0) > 0, lines
+            # On a busy host the next life may have repeated all rounds before it was told to stop.
+            if last < killed:
+                return
+    raise AssertionError(f"life 2 was at round {last} when it stopped, and life 1 was killed at round {killed}")
 
 
 if not shutil.which("dbus-daemon") or not shutil.which("busctl"):
