@@ -233,7 +233,9 @@ def rests_of(disk):
         with contextlib.suppress(OSError):
             return open(rest + "/origin").read()
         return ""
-    return [rest for place in (tempfile.gettempdir(), "/var/tmp", "/dev/shm") for rest in glob.glob(place + "/actord-rest-*") if disk.dir in origin(rest)]
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    places = {disk.dir, tempfile.gettempdir(), "/var/tmp", "/dev/shm", os.environ.get("XDG_RUNTIME_DIR") or cache}
+    return [rest for place in places for rest in glob.glob(place + "/actord-rest-*") if disk.dir in origin(rest)]
 
 
 def n_rounds(disk):
@@ -241,6 +243,12 @@ def n_rounds(disk):
     with contextlib.suppress(OSError, ValueError):
         return json.load(open(disk.run_directory() + "/run.json"))["rounds"]
     return 0
+
+
+def signal_all(pids, number):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 class OnDisk:
@@ -257,9 +265,23 @@ class OnDisk:
         assert self.p.poll() is None, f"it ended with {self.p.returncode} before {what}: {self.disk.words()}"
 
     def fill(self):
-        self.wait("its actors", lambda: descendants(self.p.pid, "actord-actor"))
-        self.disk.fill()
-        self.wait("it says that it waits", lambda: re.search("waits? for space in", self.disk.words()))
+        """Fills the disk once there are actors. Returns whether the command now waits for space; otherwise it ended before, with its result."""
+        wait_for("its actors", lambda: self.p.poll() is not None or descendants(self.p.pid, "actord-actor"), 60)
+        # It cannot end while its invoker stands still. A new actor is called like the invoker for a moment.
+        held = descendants(self.p.pid, "actord-invoker")
+        signal_all(held, signal.SIGSTOP)
+        try:
+            if held:
+                self.disk.fill()
+        finally:
+            signal_all(held, signal.SIGCONT)
+        wait_for("it waits or ends", lambda: self.p.poll() is not None or re.search("waits? for space in", self.disk.words()), 60)
+        if self.p.poll() is None:
+            return True
+        equal(self.p.wait(), 0, "status before the disk was full: " + self.disk.words())
+        self.p.stdout.close()
+        self.disk.free()
+        return False
 
     def interrupt(self, meanwhile=lambda: True):
         """Presses Ctrl-C twice. Returns what it printed on both outputs."""
@@ -270,6 +292,15 @@ class OnDisk:
         return out, self.disk.words()
 
 
+def waiting(disk, *words):
+    """A command without lasting state that waits for space. If it ended before the disk was full, another try follows."""
+    for _ in range(5):
+        c = OnDisk(disk, "TMPDIR", *words)
+        if c.fill():
+            return c
+    raise AssertionError(f"{words} ended each time before its disk was full")
+
+
 @story("an evaluation that is left while its disk is full prints its result if all episodes were played; it and calibrate leave no records behind")
 def left_without_a_run():
     ref = reference()
@@ -277,22 +308,20 @@ def left_without_a_run():
     # No more records than the daemon and the spool hold, or the evaluation would pause.
     played = ctl(*evaluate, "--episodes=4000").json
     with Disk() as disk:
-        c = OnDisk(disk, "TMPDIR", *evaluate, "--episodes=4000")
-        c.fill()
+        c = waiting(disk, *evaluate, "--episodes=4000")
         c.wait("all episodes are played", lambda: not descendants(c.p.pid, "actord-actor"))
         out, err = c.interrupt()
         equal((c.p.returncode, {k: json.loads(out)[k] for k in ("episodes", "return_mean")}), (130, {"episodes": 4000, "return_mean": played["return_mean"]}), err)
         assert "another place" not in err and not rests_of(disk), (err, rests_of(disk))
         disk.free()
 
-        c = OnDisk(disk, "TMPDIR", *evaluate, "--episodes=1000000")
-        c.fill()
+        c = waiting(disk, *evaluate, "--episodes=1000000")
         out, err = c.interrupt()
         assert (c.p.returncode, out) == (130, "") and re.search(r"ended at once, after \d+ of 1000000 episodes: no result is kept", err), (out, err)
+        assert not rests_of(disk), rests_of(disk)
         disk.free()
 
-        c = OnDisk(disk, "TMPDIR", "calibrate", os.path.join(EXAMPLES, "cartpole.conf"), "--set=Actor.RolloutSteps=4096", "--set=Learner.MinibatchSize=4096")
-        c.fill()
+        c = waiting(disk, "calibrate", os.path.join(EXAMPLES, "cartpole.conf"), "--set=Actor.RolloutSteps=4096", "--set=Learner.MinibatchSize=4096")
         out, err = c.interrupt()
         assert (c.p.returncode, out) == (130, "") and "no figure is known before both runs have ended" in err and not rests_of(disk), (out, err)
 
@@ -307,7 +336,7 @@ def left_training():
         state = disk.run_directory() + "/jobs/1/state"
         c.wait("a place is reserved", lambda: os.path.exists(state + "/.checkpoint.reserve"))
         c.wait("the first runs", lambda: n_rounds(disk) > 0)
-        c.fill()
+        assert c.fill(), "it ended before its disk was full"
         before = set(os.listdir(state))
         out, err = c.interrupt(lambda: any(f.startswith("checkpoint-") for f in set(os.listdir(state)) - before))
         equal(c.p.returncode, 4, "status: " + err)
