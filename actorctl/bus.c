@@ -150,14 +150,14 @@ static int connect_private(int fd, sd_bus **ret) {
         return 0;
 }
 
-static int start_private(Connection *connection, bool inspect) {
+static int start_private(Connection *connection, const char *option) {
         int fd, r;
 
         connection->relay = relay_new();
         if (!connection->relay)
                 return -EMFILE;
         fd = private_daemon_start(
-                        connection->state_directory, inspect, relay_fd(connection->relay), &connection->pid);
+                        connection->state_directory, option, relay_fd(connection->relay), &connection->pid);
         if (fd < 0)
                 return fd;
         r = connect_private(fd, &connection->bus);
@@ -175,7 +175,7 @@ int connection_open_private(bool keep, Connection **ret) {
         if (r < 0)
                 return r;
         connection->numbered = connection->lock_fd >= 0;
-        r = start_private(connection, false);
+        r = start_private(connection, connection->temporary ? "--temporary" : NULL);
         if (r < 0)
                 return r;
         *ret = g_steal_pointer(&connection);
@@ -194,7 +194,7 @@ int connection_open_private_at(const char *directory, Connection **ret) {
         }
         connection->state_directory = g_canonicalize_filename(directory, NULL);
         connection->temporary = true;
-        r = start_private(connection, false);
+        r = start_private(connection, "--temporary");
         if (r < 0)
                 return r;
         *ret = g_steal_pointer(&connection);
@@ -217,7 +217,7 @@ int connection_open_run(const char *directory, Connection **ret) {
                         complain("%s cannot be read: %s", directory, g_strerror(-r));
                 return r;
         }
-        r = start_private(connection, true);
+        r = start_private(connection, "--inspect");
         if (r < 0)
                 return r;
         *ret = g_steal_pointer(&connection);

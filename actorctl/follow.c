@@ -414,9 +414,7 @@ int follow_keep_rest(Connection *connection, char **ret_rest) {
                 complain("the answer of KeepRest() cannot be read: %s", g_strerror(-r));
                 return r;
         }
-        if (*rest && connection->temporary)
-                run_directory_remove(rest);
-        else if (*rest)
+        if (*rest)
                 complain("the ledger in %s is not complete: the missing records are in %s, and `actorctl "
                          "recover %s` adds them",
                                 directory, rest, directory);

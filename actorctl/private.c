@@ -325,9 +325,9 @@ int private_spawn(const char *program, const char *const argv[], int fd, int std
         return r;
 }
 
-int private_daemon_start(const char *state_directory, bool inspect, int stderr_fd, pid_t *ret_pid) {
+int private_daemon_start(const char *state_directory, const char *option, int stderr_fd, pid_t *ret_pid) {
         g_autofree char *state = g_strconcat("--state=", state_directory, NULL);
-        const char *argv[] = { "actord", "--run-fd=3", state, inspect ? "--inspect" : NULL, NULL };
+        const char *argv[] = { "actord", "--run-fd=3", state, option, NULL };
         int pair[2], r;
 
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {

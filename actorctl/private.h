@@ -48,9 +48,9 @@ char *private_program_path(const char *program);
 int private_spawn(const char *program, const char *const argv[], int fd, int stderr_fd, pid_t *ret_pid);
 
 /* Starts the actord beside this program, or the installed one, with stderr_fd as its standard error. Returns
- * this program's end of the socket; or a negative errno, with a message. inspect: the daemon shows the
- * directory's ledger and begins no job. */
-int private_daemon_start(const char *state_directory, bool inspect, int stderr_fd, pid_t *ret_pid);
+ * this program's end of the socket; or a negative errno, with a message. option: --inspect, --temporary
+ * (actord(8)), or NULL for none. */
+int private_daemon_start(const char *state_directory, const char *option, int stderr_fd, pid_t *ret_pid);
 /* For a daemon that has closed its socket by itself: says how it ended, as a predicate, with advice if a
  * limit may be the reason; g_free(). private_daemon_wait() must still be called. */
 char *private_daemon_fate(pid_t pid);

@@ -34,6 +34,7 @@ static const char *arg_state = NULL;
 static int arg_run_fd = -EBADF;
 static bool arg_recover = false;
 static bool arg_inspect = false;
+static bool arg_temporary = false;
 
 DEFINE_CLEANUP(Manager *, manager_free)
 
@@ -72,6 +73,7 @@ static int help(void) {
              "  --run-fd=FD     Serve one caller on an inherited socket, for one job\n"
              "  --state=DIR     Directory of the ledger and the jobs\n"
              "  --inspect       With --run-fd=: show the jobs of the ledger, and start none\n"
+             "  --temporary     With --run-fd=: the caller removes the state directory\n"
              "  --recover       Add the records that a run kept aside to its ledger\n"
              "  --version       Print the version\n"
              "  -h, --help      Print this text\n"
@@ -112,6 +114,7 @@ static int parse_options(int argc, char **argv) {
                 OPTION_STATE,
                 OPTION_RECOVER,
                 OPTION_INSPECT,
+                OPTION_TEMPORARY,
                 OPTION_VERSION
         };
         static const struct option options[] = {
@@ -120,6 +123,7 @@ static int parse_options(int argc, char **argv) {
                 { "run-fd", required_argument, NULL, OPTION_RUN_FD },
                 { "state", required_argument, NULL, OPTION_STATE },
                 { "inspect", no_argument, NULL, OPTION_INSPECT },
+                { "temporary", no_argument, NULL, OPTION_TEMPORARY },
                 { "recover", no_argument, NULL, OPTION_RECOVER },
                 { "version", no_argument, NULL, OPTION_VERSION },
                 { "help", no_argument, NULL, 'h' },
@@ -138,6 +142,7 @@ static int parse_options(int argc, char **argv) {
                         break;
                 case OPTION_STATE: arg_state = optarg; break;
                 case OPTION_INSPECT: arg_inspect = true; break;
+                case OPTION_TEMPORARY: arg_temporary = true; break;
                 case OPTION_RECOVER: arg_recover = true; break;
                 case OPTION_VERSION: puts("actord " ACTORD_VERSION); return 0;
                 case 'h': return help();
@@ -152,6 +157,8 @@ static int parse_options(int argc, char **argv) {
                 return wrong_usage("--run-fd= needs --state=DIR", "");
         if (arg_inspect && arg_mode != DAEMON_RUN)
                 return wrong_usage("--inspect needs --run-fd=FD", "");
+        if (arg_temporary && arg_mode != DAEMON_RUN)
+                return wrong_usage("--temporary needs --run-fd=FD", "");
         return 1;
 }
 
@@ -175,6 +182,7 @@ static int run(void) {
         if (r < 0)
                 return r;
         manager->inspects = arg_inspect;
+        manager->temporary = arg_temporary;
         (void) sd_event_set_watchdog(manager->context.event, true);
         r = manager_start(manager);
         if (r < 0)

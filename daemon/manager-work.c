@@ -36,12 +36,22 @@ static void let_ended_go(Manager *manager) {
 }
 
 /* Whether the daemon may exit. In run mode it may when its job has ended, or when the rows that the ledger
- * lacks were saved elsewhere. In other modes running jobs go on without the daemon. It does not wait for a
- * launch in flight: systemd orders scopes after the daemon's unit, so it would not start the launch's scope
- * before the daemon is gone. */
+ * lacks were saved elsewhere or dropped. In other modes running jobs go on without the daemon. It does not
+ * wait for a launch in flight: systemd orders scopes after the daemon's unit, so it would not start the
+ * launch's scope before the daemon is gone. */
 static bool may_exit(const Manager *manager) {
         return manager->context.mode != DAEMON_RUN || manager->rest_kept ||
                manager->context.jobs.n_queued + manager->context.jobs.n_running == 0;
+}
+
+/* Exits as soon as the daemon may. A daemon whose state directory is temporary does not wait for space. */
+static void exit_in_time(Manager *manager) {
+        g_autofree char *rest = NULL;
+
+        if (manager->temporary && manager->context.ledger_blocked && !manager->rest_kept)
+                (void) rest_keep(manager, &rest);
+        if (may_exit(manager))
+                (void) sd_event_exit(manager->context.event, 0);
 }
 
 /* Works on the jobs that have news now. News that comes meanwhile is left for the next turn. */
@@ -87,8 +97,7 @@ void manager_stop(Manager *manager) {
                 JOBS_FOREACH (job, &manager->context.jobs)
                         (void) job_stop(job, PLAN_END_INTERRUPTED, "its daemon ends");
         do_jobs(manager);
-        if (may_exit(manager))
-                (void) sd_event_exit(manager->context.event, 0);
+        exit_in_time(manager);
 }
 
 static void schedule(Manager *manager) {
@@ -104,8 +113,8 @@ static void schedule(Manager *manager) {
 
         (void) sd_notifyf(false, "STATUS=%u jobs run, %u are queued.", manager->context.jobs.n_running,
                         manager->context.jobs.n_queued);
-        if (manager->stopping && may_exit(manager))
-                (void) sd_event_exit(manager->context.event, 0);
+        if (manager->stopping)
+                exit_in_time(manager);
         manager_idle_arm(manager);
 }
 
@@ -173,6 +182,8 @@ static int on_commit(sd_event_source *source, uint64_t usec, void *userdata) {
         Manager *manager = userdata;
 
         commit_or_probe(manager);
+        if (manager->stopping)
+                exit_in_time(manager);
         if (waits_in_vain(manager) && !manager->stopping)
                 manager_stop(manager);
         return 0;

@@ -46,7 +46,9 @@ typedef struct Manager {
         bool stopping, name_released;
         bool caller_gone; /* in run mode: the caller has left */
         bool inspects;    /* in run mode: serves ended jobs and begins none */
-        bool rest_kept;   /* rows that the ledger lacks were saved elsewhere, so the daemon may end */
+        /* in run mode: the caller removes the state directory, so rows that the ledger lacks are not kept */
+        bool temporary;
+        bool rest_kept; /* rows that the ledger lacks were saved elsewhere or dropped: the daemon may end */
 } Manager;
 
 /* state_directory NULL: the mode's default. run_fd: in run mode the caller's socket, which the manager

@@ -83,13 +83,15 @@ static int keep_at(Manager *manager, const char *place, char **ret) {
 
 int rest_keep(Manager *manager, char **ret) {
         const char *all[5];
-        int r = -ENOSPC;
+        int r;
 
         /* there will be no later commit: rows that the ledger does not take now go to a directory */
         manager->context.commit_again_usec = 0;
         JOBS_FOREACH (job, &manager->context.jobs)
                 job_leave(job);
-        if (commit_now(&manager->context) >= 0) {
+        r = commit_now(&manager->context);
+        if (r >= 0 || manager->temporary) {
+                manager->rest_kept = manager->rest_kept || r < 0;
                 *ret = NULL;
                 return 0;
         }

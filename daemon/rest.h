@@ -6,7 +6,8 @@
 #include "daemon/manager.h"
 
 /* Ends jobs that have not ended, and saves the rows that the ledger does not take. 0, with the directory of
- * the saved rows in *ret, g_free(), or NULL if the ledger took everything; or a negative errno. */
+ * the saved rows in *ret, g_free(), or NULL if the ledger took everything, or if the state directory is
+ * temporary, so that its rows are not needed; or a negative errno. */
 int rest_keep(Manager *manager, char **ret);
 
 /* `actord --recover`: adds rows to a ledger, and ends jobs whose daemon was killed. The directory has the

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A job that ends on a full disk: either ledger, files and standard output agree, or the job has not ended."""
-import contextlib, glob, os, resource, shutil, subprocess, sys, tempfile
+import contextlib, glob, os, resource, select, shutil, subprocess, sys, tempfile
 
 PRIVATE = "ACTORD_TEST_PRIVATE"
 
@@ -254,10 +254,10 @@ def signal_all(pids, number):
 class OnDisk:
     """A command whose disk gets full while it works. place: the variable that puts its state there."""
 
-    def __init__(self, disk, place, *words):
+    def __init__(self, disk, place, *words, **more):
         self.disk = disk
         disk.said = tempfile.NamedTemporaryFile("a")
-        self.p = subprocess.Popen([CTL, *words], env={**environment(), place: disk.dir}, stdout=subprocess.PIPE, stderr=disk.said, text=True,
+        self.p = subprocess.Popen([CTL, *words], env={**environment(), place: disk.dir, **more}, stdout=subprocess.PIPE, stderr=disk.said, text=True,
                                   stdin=subprocess.DEVNULL)
 
     def wait(self, what, condition):
@@ -292,10 +292,10 @@ class OnDisk:
         return out, self.disk.words()
 
 
-def waiting(disk, *words):
+def waiting(disk, *words, **more):
     """A command without lasting state that waits for space. If it ended before the disk was full, another try follows."""
     for _ in range(5):
-        c = OnDisk(disk, "TMPDIR", *words)
+        c = OnDisk(disk, "TMPDIR", *words, **more)
         if c.fill():
             return c
     raise AssertionError(f"{words} ended each time before its disk was full")
@@ -324,6 +324,39 @@ def left_without_a_run():
         c = waiting(disk, "calibrate", os.path.join(EXAMPLES, "cartpole.conf"), "--set=Actor.RolloutSteps=4096", "--set=Learner.MinibatchSize=4096")
         out, err = c.interrupt()
         assert (c.p.returncode, out) == (130, "") and "no figure is known before both runs have ended" in err and not rests_of(disk), (out, err)
+
+
+@contextlib.contextmanager
+def no_space_elsewhere():
+    """Lets no records be kept outside the disk."""
+    places = [place for place in ("/var/tmp", "/dev/shm") if os.path.isdir(place)]
+    try:
+        for place in places:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", place], check=True)
+        yield
+    finally:
+        for place in places:
+            subprocess.run(["umount", "-l", place], stderr=subprocess.DEVNULL)
+
+
+@story("an evaluation whose disk is full ends soon after actorctl has left it, and does not complain that no place has space for its records")
+def left_at_once():
+    ref = reference()
+    evaluate = ["eval", f"{ref.state_directory}/jobs/1/state/checkpoint-{ref.rounds}.safetensors", "--episodes=1000000"]
+    with Disk() as disk, no_space_elsewhere():
+        c = waiting(disk, *evaluate, XDG_RUNTIME_DIR=disk.dir)
+        out, err = c.interrupt()
+        assert (c.p.returncode, out) == (130, "") and "no result is kept" in err and "TMPDIR" not in err, (out, err)
+    with Disk() as disk:
+        c = waiting(disk, *evaluate)
+        daemon, = descendants(c.p.pid, "actord")
+        fd = os.pidfd_open(daemon)
+        c.p.kill()
+        # After 12 s (STOP_LONGEST_USEC) the daemon would have given up waiting for space, and kept the records elsewhere.
+        assert select.select([fd], [], [], 10 * PATIENCE)[0], "its daemon waits for space"
+        os.close(fd)
+        c.p.communicate()
+        equal(rests_of(disk), [], "records that were kept")
 
 
 @story("a training of a scheduler that is left while its disk is full keeps its records and what it learned, and recover takes the records in")
