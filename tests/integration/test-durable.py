@@ -317,7 +317,7 @@ def left_without_a_run():
 
         c = waiting(disk, *evaluate, "--episodes=1000000")
         out, err = c.interrupt()
-        assert (c.p.returncode, out) == (130, "") and re.search(r"ended at once, after \d+ of 1000000 episodes: no result is kept", err), (out, err)
+        assert (c.p.returncode, out) == (130, "") and re.search(r"left after \d+ of 1000000 episodes: no result is kept", err), (out, err)
         assert not rests_of(disk), rests_of(disk)
         disk.free()
 
