@@ -46,13 +46,13 @@ def outer(environment="CartPole-v1", target=400, name="outer.conf"):
 @story("an inner job runs in the strongest sandbox there is; the same job gives the same policy, however its actors die")
 def pure():
     conf = outer()
-    long = "Job.StopSteps=320"
+    long = "Job.StopSteps=960"
     calm = run(conf, long)
-    equal((calm.rounds, calm.env_steps, calm.state), (20, 320, "finished"), "rounds, steps and state")
-    assert calm.episodes >= 40, calm.json
-    killer = Killer("actord-actor", low=0.1, high=0.2)
+    equal((calm.rounds, calm.env_steps, calm.state), (60, 960, "finished"), "rounds, steps and state")
+    assert calm.episodes >= 120, calm.json
+    killer = within(calm, "actord-actor")
     again = run(conf, long, during=killer)
-    assert killer.killed, again.json
+    killer.hit(again)
     equal(again.policy_sha256, calm.policy_sha256, "policies")
     for level in ("process", "none"):
         equal(run(conf, long, f"Actor.Sandbox={level}").policy_sha256, calm.policy_sha256, f"the policy under Sandbox={level}")
