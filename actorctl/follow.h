@@ -31,7 +31,7 @@ ExitStatus job_follow(Connection *connection, const char *path, FollowInterrupt 
                 FollowLimits limits, Display *display, Metrics *metrics, JobStatus *status);
 
 /* Ends the job of a private daemon at once. The records that its ledger does not take go into a directory,
- * which a message names, for `actorctl recover`; those of a temporary run are removed. *ret_rest: the
+ * which a message names, for `actorctl recover`; those of a temporary run are dropped. *ret_rest: the
  * directory, g_free(); "": there is none. 0; or a negative errno, with a message. */
 int follow_keep_rest(Connection *connection, char **ret_rest);
 

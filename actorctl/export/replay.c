@@ -81,29 +81,28 @@ static ExitStatus check_spec(const NamedCheckpoint *from, const ActordEnvSpec *s
         return STATUS_USAGE;
 }
 
-/* Allocates `n` numbers of a tensor and reads it. */
-static ExitStatus read_tensor(const NamedCheckpoint *from, const char *tensor, const char *dtype, uint64_t n,
-                size_t bytes, void *ret) {
+/* Reads a tensor of n numbers, g_free(). NULL, with a message: it could not be read. */
+static void *read_tensor(const NamedCheckpoint *from, const char *tensor, const char *dtype, uint64_t n) {
         TensorRow row = { .dtype = dtype, .n_dims = 1, .shape = { n } };
         g_autofree char *message = NULL;
+        g_autofree void *data = NULL;
 
         (void) g_strlcpy(row.name, tensor, sizeof(row.name));
-        row.data = *(void **) ret = g_try_malloc_n(n, bytes);
-        if (!row.data) {
+        row.data = data = g_try_malloc(tensor_bytes(&row));
+        if (!data) {
                 complain("the replay store of the %s does not fit in memory", from->name);
-                return STATUS_FAILED;
+                return NULL;
         }
-        if (checkpoint_tensor(&from->checkpoint, from->name, &row, &message) >= 0)
-                return STATUS_OK;
-        complain("%s", message);
-        return STATUS_FAILED;
+        if (checkpoint_tensor(&from->checkpoint, from->name, &row, &message) < 0) {
+                complain("%s", message);
+                return NULL;
+        }
+        return g_steal_pointer(&data);
 }
 
 static ExitStatus store_read(const NamedCheckpoint *from, const JobSettings *settings,
                 const ActordEnvSpec *spec, StoredSteps *s) {
-        bool continuous = spec->action.kind == ACTORD_BOX;
         uint64_t n;
-        ExitStatus status;
 
         s->n_slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
         s->ring = algorithm_replay_steps(settings);
@@ -113,24 +112,26 @@ static ExitStatus store_read(const NamedCheckpoint *from, const JobSettings *set
         s->observation = g_new(double, s->n_observation);
         n = s->n_slots * s->ring;
 
-        status = read_tensor(from, "replay.stored", "I64", s->n_slots, sizeof(uint64_t), &s->stored);
-        if (status == STATUS_OK)
-                status = read_tensor(from, "replay.ends", "U8", n, sizeof(uint8_t), &s->ends);
-        if (status == STATUS_OK)
-                status = read_tensor(from, "replay.rewards", "F32", n, sizeof(float), &s->rewards);
-        if (status == STATUS_OK && continuous)
-                status = read_tensor(
-                                from, "replay.actions", "F32", n * s->n_action, sizeof(float), &s->actions);
-        if (status == STATUS_OK && !continuous)
-                status = read_tensor(from, "replay.choices", "I32", n * s->n_action, sizeof(int32_t),
-                                &s->choices);
-        if (status == STATUS_OK)
-                status = read_tensor(from, "replay.observations", "F32", n * s->n_observation, sizeof(float),
-                                &s->observations);
-        if (status == STATUS_OK)
-                status = read_tensor(from, "replay.successors", "F32", n * s->n_observation, sizeof(float),
-                                &s->successors);
-        return status;
+        s->stored = read_tensor(from, "replay.stored", "I64", s->n_slots);
+        if (!s->stored)
+                return STATUS_FAILED;
+        s->ends = read_tensor(from, "replay.ends", "U8", n);
+        if (!s->ends)
+                return STATUS_FAILED;
+        s->rewards = read_tensor(from, "replay.rewards", "F32", n);
+        if (!s->rewards)
+                return STATUS_FAILED;
+        if (spec->action.kind == ACTORD_BOX)
+                s->actions = read_tensor(from, "replay.actions", "F32", n * s->n_action);
+        else
+                s->choices = read_tensor(from, "replay.choices", "I32", n * s->n_action);
+        if (!s->actions && !s->choices)
+                return STATUS_FAILED;
+        s->observations = read_tensor(from, "replay.observations", "F32", n * s->n_observation);
+        if (!s->observations)
+                return STATUS_FAILED;
+        s->successors = read_tensor(from, "replay.successors", "F32", n * s->n_observation);
+        return s->successors ? STATUS_OK : STATUS_FAILED;
 }
 
 /* Checks the numbers by which the steps are found, since the file may be forged. */
