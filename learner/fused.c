@@ -183,7 +183,8 @@ static void obey_rollout(Acting *x, const Order *order, Answer *ret) {
 
         x->order = order;
         memset(x->spents, 0, x->n_hosts * sizeof(Spent));
-        threads_deal(x->threads, act, x, x->n_hosts);
+        /* A thread without an actor is not woken. */
+        threads_deal(x->threads, act, x, order->n_actors < x->n_hosts ? order->n_actors : x->n_hosts);
         rolled_nsec = profile ? clock_boottime() : 0;
         all = take_all(x);
         if (profile)
