@@ -71,7 +71,7 @@ static void add_trial(Parallel *parallel, const Experiment *experiment, const GA
                 .values = g_new(double, n + 1),
                 .series = trial->n_rungs > 0 ? trial->n_rungs - 1 : 0,
                 .strength = 1 - (double) place / trials->len,
-                .best = place == 0,
+                .best = place == 0 && trials_have_best(trials),
         };
 
         for (guint i = 0; i < n; i++)
@@ -87,7 +87,10 @@ char *sweep_picture(const Experiment *experiment, const GPtrArray *cells, size_t
         g_autoptr(Parallel) parallel = parallel_new(experiment->title);
 
         g_ptr_array_add(parallel->notes,
-                        g_strdup("A line is a trial: the stronger, the better; the best is thick."));
+                        g_strdup(trials_have_best(trials)
+                                                        ? "A line is a trial: the stronger, the better; the "
+                                                          "best is thick."
+                                                        : "A line is a trial. None has a value."));
         if (sweep->n_rungs > 1)
                 g_ptr_array_add(parallel->notes, g_strdup("Its colour is the last rung that it finished."));
         for (size_t i = 0; sweep->n_rungs > 1 && i < sweep->n_rungs; i++)

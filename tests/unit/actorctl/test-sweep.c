@@ -347,6 +347,23 @@ static void test_shape(void) {
         remove_tree(where);
 }
 
+/* Runs a sweep to its end. Cells of rungs from `rung` on end without a value. */
+static void run_to_end(const Experiment *e, const char *where, guint rung, GPtrArray **ret_cells) {
+        Cell *cell;
+
+        g_assert_cmpint(g_mkdir(where, 0700), ==, 0);
+        g_assert_cmpint(sweep_cells(e, ret_cells), ==, STATUS_OK);
+        for (;;) {
+                g_assert_cmpint(sweep_settle(e, *ret_cells, where), ==, 0);
+                cell = any_missing(*ret_cells);
+                if (!cell)
+                        return;
+                end_job(e, cell, where);
+                if (cell->levels[0] >= rung && cell->outcome)
+                        cell->outcome->series.n_rounds = 0;
+        }
+}
+
 /* A trial without a value is never the best, however many rungs it finished. */
 static void test_best(void) {
         g_autofree char *where = g_build_filename(directory, "cells", NULL);
@@ -355,20 +372,9 @@ static void test_best(void) {
         g_autoptr(GArray) trials = NULL;
         const Trial *best;
         bool late = false;
-        Cell *cell;
 
-        g_assert_cmpint(g_mkdir(where, 0700), ==, 0);
         g_assert_cmpint(parse(HEAD NINE RANGES, &e), ==, STATUS_OK);
-        g_assert_cmpint(sweep_cells(e, &cells), ==, STATUS_OK);
-        for (;;) {
-                g_assert_cmpint(sweep_settle(e, cells, where), ==, 0);
-                cell = any_missing(cells);
-                if (!cell)
-                        break;
-                end_job(e, cell, where);
-                if (cell->levels[0] > 0 && cell->outcome)
-                        cell->outcome->series.n_rounds = 0;
-        }
+        run_to_end(e, where, 1, &cells);
         trials = sweep_trials(e, cells);
         best = &g_array_index(trials, Trial, 0);
         g_assert_true(trials_have_best(trials));
@@ -377,6 +383,24 @@ static void test_best(void) {
         for (guint i = 1; i < trials->len; i++)
                 late = late || g_array_index(trials, Trial, i).n_rungs > 1;
         g_assert_true(late);
+        remove_tree(where);
+}
+
+/* If no trial has a value, the picture marks none as the best. */
+static void test_no_best(void) {
+        g_autofree char *where = g_build_filename(directory, "cells", NULL);
+        g_autoptr(Experiment) e = NULL;
+        g_autoptr(GPtrArray) cells = NULL;
+        g_autofree char *picture = NULL;
+        size_t n;
+
+        g_assert_cmpint(parse(HEAD NINE RANGES, &e), ==, STATUS_OK);
+        run_to_end(e, where, 0, &cells);
+        picture = sweep_picture(e, cells, &n);
+        g_assert_nonnull(picture);
+        g_assert_null(strstr(picture, "thick"));
+        g_assert_null(strstr(picture, "stroke-width=\"3.5\""));
+        g_assert_nonnull(strstr(picture, "stroke-width=\"1.5\""));
         remove_tree(where);
 }
 
@@ -523,6 +547,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/sweep/admission", test_admission);
         g_test_add_func("/sweep/shape", test_shape);
         g_test_add_func("/sweep/best", test_best);
+        g_test_add_func("/sweep/no-best", test_no_best);
         for (size_t i = 0; i < G_N_ELEMENTS(sweeps); i++) {
                 g_autofree char *name = g_strdup_printf("/sweep/whole/%zu", i);
 
