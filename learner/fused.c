@@ -115,17 +115,21 @@ static void act(void *arg, uint32_t task, uint32_t thread) {
         }
 }
 
+/* The threads that have an actor in this round; no other thread is woken. */
+static uint32_t n_acting(const Acting *x) {
+        return x->order->n_actors < x->n_hosts ? x->order->n_actors : x->n_hosts;
+}
+
 /* Adds up where the threads' time went, and takes the mean, since threads act at the same time. Adds the
  * time of taking rollouts. */
 static void spents_sum_up(const Acting *x, uint64_t taken_nsec, Spent *ret) {
+        uint32_t n = n_acting(x);
         Spent sum = {};
 
-        assert(x->n_hosts > 0);
-
-        for (uint32_t k = 0; k < x->n_hosts; k++)
+        for (uint32_t k = 0; k < n; k++)
                 spent_add(&sum, &x->spents[k]);
-        for (uint32_t i = 0; i < _PROFILE_PART_MAX; i++)
-                sum.nsec[i] /= x->n_hosts;
+        for (uint32_t i = 0; i < _PROFILE_PART_MAX && n > 0; i++)
+                sum.nsec[i] /= n;
         sum.nsec[PROFILE_validation] += taken_nsec;
         *ret = sum;
 }
@@ -183,8 +187,7 @@ static void obey_rollout(Acting *x, const Order *order, Answer *ret) {
 
         x->order = order;
         memset(x->spents, 0, x->n_hosts * sizeof(Spent));
-        /* A thread without an actor is not woken. */
-        threads_deal(x->threads, act, x, order->n_actors < x->n_hosts ? order->n_actors : x->n_hosts);
+        threads_deal(x->threads, act, x, n_acting(x));
         rolled_nsec = profile ? clock_boottime() : 0;
         all = take_all(x);
         if (profile)
