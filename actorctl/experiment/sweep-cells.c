@@ -416,3 +416,7 @@ double sweep_cost(const GPtrArray *cells) {
                 sum += cell_cost(cells->pdata[i]);
         return sum;
 }
+
+bool trials_have_best(const GArray *trials) {
+        return trials->len > 0 && isfinite(g_array_index(trials, Trial, 0).value);
+}

@@ -22,10 +22,6 @@ static const char *short_key(const Range *range) {
         return strchr(range->key, '.') + 1;
 }
 
-bool trials_have_best(const GArray *trials) {
-        return trials->len > 0 && isfinite(g_array_index(trials, Trial, 0).value);
-}
-
 static size_t n_in_state(const GArray *trials, TrialState state) {
         size_t n = 0;
 

@@ -115,6 +115,8 @@ typedef struct Trial {
 
 /* All trials, of Trial, the best first; g_array_unref(). */
 GArray *sweep_trials(const Experiment *experiment, const GPtrArray *cells);
+/* Whether a trial has a value; then the first of the sorted trials is the best. */
+bool trials_have_best(const GArray *trials);
 /* The cost of all cells together. */
 double sweep_cost(const GPtrArray *cells);
 
@@ -131,7 +133,5 @@ char *sweep_describe(const Experiment *experiment);
 char *sweep_spending(const Experiment *experiment, const GPtrArray *cells, const GArray *trials);
 /* The --set options that make a job of a trial, g_free(). */
 char *trial_sets(const Experiment *experiment, const Trial *trial);
-/* Whether a trial has a value; then the first of the sorted trials is the best. */
-bool trials_have_best(const GArray *trials);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Sweep, sweep_free)
