@@ -7,7 +7,7 @@ cannot be installed or does not train is named with the reason, and the others g
 brackets, that of the training alone, without loading Python's modules.
 
   PEERS="stable-baselines3 cleanrl"   only these
-  PEERS_TASKS="cartpole"              only these: cartpole, cartpole-475, cartpole-cleanrl, cartpole-dqn, hopper
+  PEERS_TASKS="cartpole"              only these: cartpole, cartpole-475, both with -fused, cartpole-cleanrl, cartpole-dqn, hopper
   PEERS_STEPS=65536                   environment steps of a training; one that stops at a return of 475 has at most 100,000, or less with this
   PEERS_SEEDS=10                      trainings of each kind
   PEERS_SECONDS=900                   the most that one may take
@@ -22,7 +22,7 @@ VENVS = os.path.join(BUILD, "peers")
 STEPS = int(os.environ.get("PEERS_STEPS", 65536))
 SEEDS = int(os.environ.get("PEERS_SEEDS", 10))
 SECONDS = int(os.environ.get("PEERS_SECONDS", 900))
-STEPS_TO_REACH = 100000
+MOST = min(100000, STEPS) if STEPS < 65536 else 100000  # for a training that stops at a return of 475
 
 # Virtual environment, and what is installed into it.
 PEERS = {
@@ -38,15 +38,18 @@ SHOWN = {"stable-baselines3": "Stable-Baselines3", "cleanrl": "CleanRL's setting
 CARTPOLE = os.path.join(ROOT, "examples", "cartpole.conf")
 CARTPOLE_DQN = os.path.join(ROOT, "examples", "cartpole-dqn.conf")
 NEVER = ["Job.StopReturn=501"]
+FUSED = ["Distribution.Policy=fused"]
 CLEANRL = ["Actor.EnvsPerActor=4", "Actor.RolloutSteps=128", "Learner.LearningRate=2.5e-4", "Learner.Epochs=4", "Learner.MinibatchSize=128",
            "Learner.Gamma=0.99", "Learner.Lambda=0.95", "Learner.Clip=0.2", "Learner.ClipSchedule=constant", "Learner.ValueClip=0.2",
            "Learner.EntropyWeight=0.01", "Learner.ValueWeight=0.5"]
 # Task: its job, what is set there, how many steps at most, who trains it.
 TASKS = {
     "cartpole": (CARTPOLE, NEVER, STEPS, ["stable-baselines3", "ray", "sample-factory"]),
-    "cartpole-475": (CARTPOLE, [], min(STEPS_TO_REACH, STEPS) if STEPS < 65536 else STEPS_TO_REACH, ["stable-baselines3", "ray"]),
+    "cartpole-fused": (CARTPOLE, [*NEVER, *FUSED], STEPS, ["stable-baselines3"]),
+    "cartpole-475": (CARTPOLE, [], MOST, ["stable-baselines3", "ray"]),
+    "cartpole-475-fused": (CARTPOLE, FUSED, MOST, ["stable-baselines3"]),
     "cartpole-cleanrl": (CARTPOLE, [*NEVER, *CLEANRL], STEPS, ["cleanrl", "envpool"]),
-    "cartpole-dqn": (CARTPOLE_DQN, [*NEVER, "Distribution.Policy=fused"], STEPS, ["stable-baselines3"]),
+    "cartpole-dqn": (CARTPOLE_DQN, [*NEVER, *FUSED], STEPS, ["stable-baselines3"]),
     "hopper": (os.path.join(ROOT, "examples", "hopper.conf"), [], STEPS, ["stable-baselines3"]),
 }
 
@@ -128,8 +131,8 @@ def versions(peer, venv):
 
 def train_peer(peer, venv, task, seed):
     start = time.perf_counter()
-    said = call([os.path.join(venv, "bin", "python"), os.path.join(HERE, "peers_train.py"), peer, task, str(seed), str(TASKS[task][2])],
-                SECONDS, cwd=tempfile.gettempdir(), env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"})
+    said = call([os.path.join(venv, "bin", "python"), os.path.join(HERE, "peers_train.py"), peer, task.removesuffix("-fused"), str(seed),
+                 str(TASKS[task][2])], SECONDS, cwd=tempfile.gettempdir(), env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"})
     wall = time.perf_counter() - start
     return {"wall_s": wall, **json.loads(last_line(said))}
 
