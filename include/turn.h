@@ -3,7 +3,7 @@
  * memory per worker. Both kinds of worker use the same page, since a learner's update is an invocation, too.
  * The worker sleeps on `go` (a futex; it spins first if it expects an order soon). The invoker sleeps in
  * epoll on one eventfd for each worker, the worker's bell. A worker rings its bell only while `asleep` is
- * set; the invoker leaves it set. Only lib/turn.c uses these words.
+ * set; the invoker clears it only while it spins. Only lib/turn.c uses these words.
  *
  *   invoker: order, go = n             worker: waits until go != done
  *   worker: answer, done = go, bell    invoker: sees done == go, reads and checks the answer */

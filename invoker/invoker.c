@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The loop over all events of a job. It sleeps in epoll. All consequences of an event follow immediately,
- * here or in conduct.c. While records wait because the spool is full, the job pauses: the loop then reacts
- * only to the daemon and to signals. */
+/* The loop over all events of a job. It sleeps in epoll, or spins for an answer (spin.h). All consequences
+ * of an event follow immediately, here or in conduct.c. While records wait because the spool is full, the
+ * job pauses: the loop then reacts only to the daemon and to signals. */
 #include "invoker/complain.h"
 #include "invoker/invoker.h"
 
@@ -171,6 +171,7 @@ static bool learner_event(Invoker *invoker, uint32_t k, bool ended) {
 
         if (answered) {
                 storm_over(&invoker->reporter);
+                spin_learn(&invoker->spin, learner->order.kind, learner->ordered_nsec, clock_boottime());
                 if (learner_answered(&invoker->learners, k, &answer))
                         conduct_learner_answered(invoker, &invoker->learners.answer);
         }
@@ -373,13 +374,14 @@ static void timer_event(Invoker *invoker) {
 static void dispatch(Invoker *invoker, const Event *event) {
         NodeNews news;
 
-        if (event->kind != EVENT_BELL && event->kind != EVENT_TIMER)
+        if (event->kind != EVENT_BELL && event->kind != EVENT_TIMER && event->kind != EVENT_ALARM)
                 storm_over(&invoker->reporter);
         switch ((EventKind) event->kind) {
         case EVENT_BELL: bell_event(invoker, event->index); break;
         case EVENT_PROCESS: process_event(invoker, event->index); break;
         case EVENT_SIGNAL: finish_kill(invoker); break;
         case EVENT_TIMER: timer_event(invoker); break;
+        case EVENT_ALARM: break;
         case EVENT_LISTEN: listen_event(invoker); break;
         case EVENT_LINK: link_event(invoker); break;
         case EVENT_CLUSTER:
@@ -403,16 +405,42 @@ static ProfileSleep sleeps_for(const Invoker *invoker) {
         return SLEEP_OTHER;
 }
 
+/* When to begin to spin for the answer of a process that acts and learns, if its threads leave a core. */
+static uint64_t spins_from(const Invoker *invoker, uint64_t now_nsec) {
+        const Worker *learner = &invoker->learners.workers[0];
+
+        if (!invoker->place.run_acting || !learner->busy ||
+                        invoker->place.n_cpus <= invoker->place.settings->n_threads)
+                return SPIN_NEVER;
+        return spin_begin_nsec(&invoker->spin, learner->order.kind, learner->ordered_nsec, now_nsec);
+}
+
+static int wait_for_event(Invoker *invoker) {
+        uint64_t now_nsec = clock_boottime(), due_nsec = spins_from(invoker, now_nsec);
+        Worker *learner = &invoker->learners.workers[0];
+        bool answered = false;
+
+        if (due_nsec <= now_nsec) {
+                answered = worker_spin(learner, SPIN_NSEC);
+                spin_ended(&invoker->spin, learner->ordered_nsec, answered);
+        } else if (due_nsec != SPIN_NEVER)
+                loop_alarm(&invoker->loop, due_nsec);
+        if (!answered)
+                return loop_wait(&invoker->loop);
+        loop_ring(&invoker->loop, ACTOR_LEARNER);
+        return 0;
+}
+
 static int sleep_until_event(Invoker *invoker) {
         ProfileSleep sleep;
         int r;
 
         if (!invoker->profile.on)
-                return loop_wait(&invoker->loop);
+                return wait_for_event(invoker);
 
         sleep = sleeps_for(invoker);
         profile_fall_asleep(&invoker->profile);
-        r = loop_wait(&invoker->loop);
+        r = wait_for_event(invoker);
         profile_wake(&invoker->profile, sleep);
         return r;
 }

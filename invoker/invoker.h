@@ -16,6 +16,7 @@
  *   learner.h          the learner's processes; fused.c: one that also acts
  *   report.h           records; storm.c: workers that signal without an answer
  *   profile.h          where the time of rounds goes, for a job that asks
+ *   spin.h             when to be awake for an answer
  *   loop.h link.h spool.h   what the invoker sleeps on, the daemon, and records for it */
 #pragma once
 
@@ -31,6 +32,7 @@
 #include "invoker/profile.h"
 #include "invoker/progress.h"
 #include "invoker/report.h"
+#include "invoker/spin.h"
 
 /* In run mode: how long a job that has ended waits for a daemon to read its records, if none is connected,
  * and how long a new job waits for the first connection of a daemon. */
@@ -53,6 +55,7 @@ typedef struct Invoker {
         Nodes nodes;
         Learners learners;
         Profile profile;
+        Spin spin;
 
         bool stop; /* the loop must end */
         int signal_fd;

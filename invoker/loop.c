@@ -2,14 +2,19 @@
 /* An event's kind and its worker's number are stored in the 64 bits that epoll returns with it. */
 #include "invoker/loop.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
 
+static struct epoll_event event_of(uint32_t events, uint32_t kind, uint32_t index) {
+        return (struct epoll_event){ .events = events, .data.u64 = (uint64_t) kind << 32 | index };
+}
+
 static int control(Loop *loop, int operation, int fd, uint32_t events, uint32_t kind, uint32_t index) {
-        struct epoll_event event = { .events = events, .data.u64 = (uint64_t) kind << 32 | index };
+        struct epoll_event event = event_of(events, kind, index);
 
         return epoll_ctl(loop->epoll_fd, operation, fd, &event) < 0 ? -errno : 0;
 }
@@ -24,6 +29,13 @@ int loop_init(Loop *ret) {
                 return -errno;
         loop.timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
         r = loop.timer_fd < 0 ? -errno : loop_watch(&loop, loop.timer_fd, EVENT_TIMER);
+        if (r >= 0) {
+                loop.alarm_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+                /* Edge-triggered: it need not be read. */
+                r = loop.alarm_fd < 0 ? -errno
+                                      : control(&loop, EPOLL_CTL_ADD, loop.alarm_fd, EPOLLIN | EPOLLET,
+                                                        EVENT_ALARM, 0);
+        }
         if (r < 0) {
                 loop_done(&loop);
                 return r;
@@ -33,6 +45,7 @@ int loop_init(Loop *ret) {
 }
 
 void loop_done(Loop *loop) {
+        loop->alarm_fd = close_fd(loop->alarm_fd);
         loop->timer_fd = close_fd(loop->timer_fd);
         loop->epoll_fd = close_fd(loop->epoll_fd);
 }
@@ -62,14 +75,22 @@ int loop_hear_bell(Loop *loop, const Worker *worker, uint32_t index) {
         return control(loop, EPOLL_CTL_MOD, worker->bell_fd, EPOLLIN | EPOLLET, EVENT_BELL, index);
 }
 
-void loop_want_timer(Loop *loop, uint64_t nsec) {
+static void set_timer(int fd, uint64_t nsec) {
         struct itimerspec at = { .it_value = { .tv_sec = (time_t) (nsec / 1000000000u),
                                                  .tv_nsec = (long) (nsec % 1000000000u) } };
 
+        (void) timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+void loop_want_timer(Loop *loop, uint64_t nsec) {
         if (nsec >= loop->timer_nsec || nsec == 0)
                 return;
         loop->timer_nsec = nsec;
-        (void) timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+        set_timer(loop->timer_fd, nsec);
+}
+
+void loop_alarm(Loop *loop, uint64_t nsec) {
+        set_timer(loop->alarm_fd, nsec);
 }
 
 uint64_t loop_timer_rang(Loop *loop) {
@@ -96,4 +117,12 @@ int loop_wait(Loop *loop) {
         loop->n_served = 0;
         loop->n_seen = n > 0 ? n : 0;
         return n < 0 && errno != EINTR ? -errno : 0;
+}
+
+void loop_ring(Loop *loop, uint32_t index) {
+        assert(loop->n_served == loop->n_seen);
+
+        loop->seen[0] = event_of(EPOLLIN, EVENT_BELL, index);
+        loop->n_served = 0;
+        loop->n_seen = 1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The invoker's event sources: one epoll over workers' eventfds (bells), processes, signals, the daemon's
- * sockets, those of actord-cluster and of carriers, and one timer. It only reports which event came;
+ * sockets, those of actord-cluster and of carriers, a timer and an alarm. It only reports which event came;
  * invoker.c decides what follows. */
 #pragma once
 
@@ -16,6 +16,7 @@ typedef enum EventKind {
         EVENT_PROCESS,
         EVENT_SIGNAL,
         EVENT_TIMER,
+        EVENT_ALARM,
         EVENT_LISTEN,
         EVENT_LINK,
         EVENT_CLUSTER,
@@ -28,7 +29,7 @@ typedef struct Event {
 } Event;
 
 typedef struct Loop {
-        int epoll_fd, timer_fd;
+        int epoll_fd, timer_fd, alarm_fd;
         uint64_t timer_nsec; /* when the timer fires; UINT64_MAX: never */
         struct epoll_event seen[EVENTS_AT_ONCE];
         /* edge-triggered events are reported once, and stay here until they are served */
@@ -36,7 +37,7 @@ typedef struct Loop {
 } Loop;
 
 #define LOOP_EMPTY \
-        { .epoll_fd = -EBADF, .timer_fd = -EBADF }
+        { .epoll_fd = -EBADF, .timer_fd = -EBADF, .alarm_fd = -EBADF }
 
 int loop_init(Loop *ret);
 void loop_done(Loop *loop);
@@ -54,7 +55,13 @@ void loop_want_timer(Loop *loop, uint64_t nsec);
 /* Call this when the timer has fired; returns when it was due. */
 uint64_t loop_timer_rang(Loop *loop);
 
+/* Sets the only alarm to a time by CLOCK_BOOTTIME, which replaces an earlier one. It only wakes the loop, so
+ * it need not be cancelled. */
+void loop_alarm(Loop *loop, uint64_t nsec);
+
 /* Takes the next event that was seen and not served. False: there is no event; loop_wait() sleeps until
  * there is one. */
 bool loop_next(Loop *loop, Event *ret);
 int loop_wait(Loop *loop);
+/* Does not sleep: the next event is the bell of this worker. No seen event may be left. */
+void loop_ring(Loop *loop, uint32_t index);

@@ -128,8 +128,8 @@ pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd) {
         assert(worker->pid == 0);
 
         turn_reset(&worker->page->turn);
-        /* `asleep` is always set, so that a worker signals every answer: a signal costs less than a missed
-         * wake-up. */
+        /* `asleep` is set except while the invoker spins, so that a worker signals every other answer: a
+         * signal costs less than a missed wake-up. */
         turn_asleep(&worker->page->turn, true);
         worker->oom_kills = leaf_oom_kills(&worker->leaf);
         worker->late = worker->busy = false;
@@ -179,6 +179,15 @@ void worker_order(Worker *worker, const Order *order, uint64_t timeout_nsec) {
 
 bool worker_answered(const Worker *worker, Answer *ret) {
         return worker->busy && turn_answer(&worker->page->turn, ret) >= 0;
+}
+
+bool worker_spin(Worker *worker, uint64_t spin_nsec) {
+        assert(worker->busy);
+
+        turn_asleep(&worker->page->turn, false);
+        (void) turn_await(&worker->page->turn, spin_nsec);
+        turn_asleep(&worker->page->turn, true);
+        return turn_answered(&worker->page->turn);
 }
 
 void worker_kill(const Worker *worker) {

@@ -64,6 +64,26 @@ void turn_asleep(Turn *turn, bool asleep) {
         atomic_store_explicit(&turn->asleep, asleep, memory_order_seq_cst);
 }
 
+static bool turn_comes(const Turn *turn) {
+        for (unsigned i = 0; i < SPINS_PER_LOOK; i++) {
+                if (turn_answered(turn))
+                        return true;
+                spin_pause();
+        }
+        return false;
+}
+
+bool turn_await(const Turn *turn, uint64_t spin_nsec) {
+        uint64_t begun_nsec = now_nsec();
+
+        assert(turn);
+
+        while (!turn_comes(turn))
+                if (now_nsec() - begun_nsec >= spin_nsec)
+                        return false;
+        return true;
+}
+
 void turn_reset(Turn *turn) {
         uint32_t go;
 

@@ -16,6 +16,8 @@ int turn_answer(const Turn *turn, Answer *ret);
 /* Tells the worker whether the invoker sleeps: if so, the worker signals its eventfd with its answer. Before
  * sleeping, call turn_asleep(turn, true), and then turn_answered() once more. */
 void turn_asleep(Turn *turn, bool asleep);
+/* Spins until the worker has answered, at most for spin_nsec. Returns whether there is an answer. */
+bool turn_await(const Turn *turn, uint64_t spin_nsec);
 /* Call this before a new worker takes over the page; the old worker must have been reaped. */
 void turn_reset(Turn *turn);
 

@@ -16,7 +16,7 @@
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { ROUNDS = 10000 };
 #else
-enum { ROUNDS = 30000 }; /* of eight cases */
+enum { ROUNDS = 20000 }; /* of twelve cases */
 #endif
 
 /* A side that misses a wake-up waits for ever. A wait that is longer than any scheduler delays a process
@@ -26,7 +26,7 @@ enum { LOST_MSEC = 20000 };
 typedef struct Pair {
         Turn *turn;
         int bell_fd;
-        uint64_t spin_nsec;
+        uint64_t spin_nsec, await_nsec; /* of the worker; of the invoker */
 } Pair;
 
 /* The round alone determines an order and its answer. Their first and last members are set, so that the
@@ -69,6 +69,10 @@ static void bell_await(int bell_fd) {
 /* Waits for an answer as the invoker does: it says that it sleeps, looks for the answer once more, and then
  * sleeps. */
 static void answer_await(Pair *pair, Answer *ret) {
+        if (pair->await_nsec > 0) {
+                turn_asleep(pair->turn, false);
+                (void) turn_await(pair->turn, pair->await_nsec);
+        }
         turn_asleep(pair->turn, true);
         while (turn_answer(pair->turn, ret) == -EAGAIN)
                 bell_await(pair->bell_fd);
@@ -110,11 +114,12 @@ static void conduct(Pair *pair, bool sleep) {
         order_and_check(pair, &end, false, sleep);
 }
 
-static void pair_make(Pair *ret, uint64_t spin_nsec) {
+static void pair_make(Pair *ret, uint64_t spin_nsec, uint64_t await_nsec) {
         *ret = (Pair){
                 .turn = mmap(NULL, sizeof(Turn), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
                 .bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
                 .spin_nsec = spin_nsec,
+                .await_nsec = await_nsec,
         };
         g_assert_true(ret->turn != MAP_FAILED);
         g_assert_cmpint(ret->bell_fd, >=, 0);
@@ -129,6 +134,7 @@ typedef struct Case {
         const char *path;
         uint64_t spin_nsec;
         bool sleep;
+        uint64_t await_nsec;
 } Case;
 
 static const Case cases[] = {
@@ -139,6 +145,8 @@ static const Case cases[] = {
                         /* the worker spins about as long as an order takes to come, so that orders come
                          * before, while and after the worker falls asleep */
                         true },
+        { "spin-await", 1000000, true, 1000000 },
+        { "brink-brink", 2000, true, 2000 },
 };
 
 static void test_threads(gconstpointer data) {
@@ -146,7 +154,7 @@ static void test_threads(gconstpointer data) {
         pthread_t thread;
         Pair pair;
 
-        pair_make(&pair, c->spin_nsec);
+        pair_make(&pair, c->spin_nsec, c->await_nsec);
         g_assert_cmpint(pthread_create(&thread, NULL, worker_run, &pair), ==, 0);
         conduct(&pair, c->sleep);
         g_assert_cmpint(pthread_join(thread, NULL), ==, 0);
@@ -159,7 +167,7 @@ static void test_processes(gconstpointer data) {
         int status;
         pid_t pid;
 
-        pair_make(&pair, c->spin_nsec);
+        pair_make(&pair, c->spin_nsec, c->await_nsec);
         pid = fork();
         g_assert_cmpint(pid, >=, 0);
         if (pid == 0) {
@@ -178,7 +186,7 @@ static void test_bell_only_for_sleepers(void) {
         Order order = order_of(1), got;
         Pair pair;
 
-        pair_make(&pair, 0);
+        pair_make(&pair, 0, 0);
         poll_fd = (struct pollfd){ .fd = pair.bell_fd, .events = POLLIN };
 
         turn_order(pair.turn, &order, false);
@@ -211,7 +219,7 @@ static void test_reset(void) {
         Answer answer = {};
         Pair pair;
 
-        pair_make(&pair, 0);
+        pair_make(&pair, 0, 0);
         turn_order(pair.turn, &order, true);
         turn_asleep(pair.turn, true);
         turn_reset(pair.turn);
@@ -237,7 +245,7 @@ static void test_hostile_words(void) {
         Answer answer = {};
         Pair pair;
 
-        pair_make(&pair, 0);
+        pair_make(&pair, 0, 0);
         for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
                 for (size_t k = 0; k < G_N_ELEMENTS(words); k++) {
                         atomic_store(&pair.turn->go, words[i]);
@@ -248,6 +256,25 @@ static void test_hostile_words(void) {
                         turn_reply(pair.turn, &answer, -EBADF);
                         g_assert_true(turn_answered(pair.turn));
                 }
+        pair_done(&pair);
+}
+
+/* The invoker spins as long as it was told to, and not if the answer is there. */
+static void test_await(void) {
+        Order order = order_of(1), got;
+        Answer answer = {};
+        gint64 begun_usec;
+        Pair pair;
+
+        pair_make(&pair, 0, 0);
+        turn_order(pair.turn, &order, false);
+        begun_usec = g_get_monotonic_time();
+        g_assert_false(turn_await(pair.turn, 3000000));
+        g_assert_cmpint(g_get_monotonic_time() - begun_usec, >=, 2999);
+
+        turn_wait(pair.turn, 0, &got);
+        turn_reply(pair.turn, &answer, pair.bell_fd);
+        g_assert_true(turn_await(pair.turn, UINT64_MAX));
         pair_done(&pair);
 }
 
@@ -262,6 +289,7 @@ int main(int argc, char *argv[]) {
                 g_test_add_data_func(processes, &cases[i], test_processes);
         }
         g_test_add_func("/turn/bell", test_bell_only_for_sleepers);
+        g_test_add_func("/turn/await", test_await);
         g_test_add_func("/turn/reset", test_reset);
         g_test_add_func("/turn/hostile", test_hostile_words);
 
