@@ -16,6 +16,7 @@
 #include "lib/algorithm-traits.h"
 #include "lib/reduce.h"
 #include "lib/rng.h"
+#include "lib/sampler.h"
 #include "lib/spent.h"
 
 enum {
@@ -47,6 +48,12 @@ typedef struct Bench {
          * 0 */
         float *d_input;
 } Bench;
+
+/* A level of noise from which rows are drawn. */
+typedef struct Level {
+        double time; /* ACT_CONSISTENCY: sampler_boundary() */
+        Moment moment;
+} Level;
 
 /* The rows of the batch that make up a shard. A shard with fewer rows is filled up with zeros. */
 typedef struct Gathered {
@@ -93,7 +100,9 @@ struct Runtime {
         const Network *networks[NETS_MAX]; /* the shapes of `nets` */
         /* shapes of the networks beside the policy, numbered as in the algorithm's row */
         Network *beside[NETWORKS_MAX];
-        uint32_t n_boundaries; /* noise levels that rows are drawn from now (sampler_boundary()) */
+        /* ACT_DIFFUSION: its steps; ACT_CONSISTENCY: the boundaries of the noise schedule; otherwise NULL */
+        Level *levels;
+        uint32_t n_levels; /* of those: rows are drawn from these now */
         /* the widest input of the networks beside the policy and, if the policy acts in passes, of itself */
         uint32_t n_input_most;
         TapeShape shape;
@@ -139,6 +148,8 @@ void bench_gather(Bench *bench, const Batch *batch, const Gathered *g);
 void bench_gather_columns(Bench *bench, const Batch *batch, const Gathered *g, float weight);
 /* The memory in which a tape is executed. */
 TapePlace bench_place(const Runtime *runtime, Bench *bench, uint32_t stride);
+/* Makes the table of levels, if the policy acts in passes. 0 or -ENOMEM. */
+int runtime_levels(Runtime *runtime);
 /* Draws the standard normal numbers and the Moments (lib/sampler.h) for a tape that reads any of them. Each
  * row has its own random stream. */
 void bench_draw(const Runtime *runtime, Bench *bench, RandomPurpose purpose, const Gathered *g);

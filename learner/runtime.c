@@ -86,6 +86,7 @@ Runtime *runtime_free(Runtime *runtime) {
         threads_free(runtime->threads);
         free(runtime->benches);
         free(runtime->noise_mean);
+        free(runtime->levels);
         free(runtime);
         return NULL;
 }
@@ -313,6 +314,9 @@ int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, 
         r = runtime_allocate(rt);
         if (r < 0)
                 return r;
+        r = runtime_levels(rt);
+        if (r < 0)
+                return r;
         r = runtime_allocate_stores(rt);
         if (r < 0)
                 return r;
@@ -342,12 +346,6 @@ double runtime_scheduled(const Runtime *rt, double value, uint32_t schedule) {
 
 double *runtime_state(Runtime *rt) {
         return rt->state;
-}
-
-void runtime_boundaries(Runtime *rt, uint32_t n) {
-        assert(n > 1);
-
-        rt->n_boundaries = n;
 }
 
 const Network *runtime_policy(const Runtime *rt) {

@@ -6,6 +6,7 @@
  *   KERNEL_WIDTH: 4, 8 or 16 floats
  *   KERNEL_FUSED(a, b, c): a * b + c, rounded once
  *   KERNEL_HOLD(x, bound): x, clamped to [-bound, bound]; a NaN stays a NaN
+ *   KERNEL_PRODUCT(a, b): for lanes of 64 bits that hold numbers below 2^32, their products
  *   KERNEL_EVEN(a, b): of each four numbers, the even ones of a, then those of b; KERNEL_ODD(a, b): the odd
  *     ones
  *   KERNEL_EVEN_FOURS(a, b): the even fours of a, then those of b; KERNEL_ODD_FOURS(a, b): the odd ones.
@@ -18,6 +19,7 @@
 #define KERNEL_WIDTH          4
 #define KERNEL_FUSED(a, b, c) quad_fused(a, b, c)
 #define KERNEL_HOLD(x, bound) quad_hold(x, bound)
+#define KERNEL_PRODUCT(a, b)  ((a) * (b))
 #define KERNEL_EVEN(a, b)     __builtin_shufflevector(a, b, 0, 2, 4, 6)
 #define KERNEL_ODD(a, b)      __builtin_shufflevector(a, b, 1, 3, 5, 7)
 #include "lib/one-width.h"
@@ -30,6 +32,7 @@
 #define KERNEL_WIDTH            8
 #define KERNEL_FUSED(a, b, c)   _mm256_fmadd_ps(a, b, c)
 #define KERNEL_HOLD(x, bound)   _mm256_max_ps(-(bound), _mm256_min_ps(bound, x))
+#define KERNEL_PRODUCT(a, b)    _mm256_mul_epu32((__m256i) (a), (__m256i) (b))
 #define KERNEL_EVEN(a, b)       __builtin_shufflevector(a, b, 0, 2, 8, 10, 4, 6, 12, 14)
 #define KERNEL_ODD(a, b)        __builtin_shufflevector(a, b, 1, 3, 9, 11, 5, 7, 13, 15)
 #define KERNEL_EVEN_FOURS(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
@@ -41,6 +44,7 @@
 #define KERNEL_WIDTH          16
 #define KERNEL_FUSED(a, b, c) _mm512_fmadd_ps(a, b, c)
 #define KERNEL_HOLD(x, bound) _mm512_max_ps(-(bound), _mm512_min_ps(bound, x))
+#define KERNEL_PRODUCT(a, b)  _mm512_mul_epu32((__m512i) (a), (__m512i) (b))
 #define KERNEL_EVEN(a, b) \
         __builtin_shufflevector(a, b, 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30)
 #define KERNEL_ODD(a, b) \

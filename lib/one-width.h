@@ -14,6 +14,7 @@ typedef int32_t KERNEL(Mask) __attribute__((vector_size(4 * KERNEL_WIDTH)));
 #undef KERNEL_WIDTH
 #undef KERNEL_FUSED
 #undef KERNEL_HOLD
+#undef KERNEL_PRODUCT
 #undef KERNEL_EVEN
 #undef KERNEL_ODD
 #undef KERNEL_EVEN_FOURS

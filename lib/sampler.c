@@ -65,8 +65,10 @@ double sampler_boundary(uint32_t n, uint32_t k) {
 }
 
 uint32_t sampler_boundaries(double share) {
+        const double most = SAMPLER_BOUNDARIES_MAX;
+
         share = fmin(fmax(share, 0.0), 1.0);
-        return (uint32_t) ceil(sqrt(share * (150.0 * 150.0 - 4.0) + 4.0) - 1.0) + 1;
+        return (uint32_t) ceil(sqrt(share * (most * most - 4.0) + 4.0) - 1.0) + 1;
 }
 
 double diffusion_beta(uint32_t n, uint32_t i) {

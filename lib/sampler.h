@@ -74,8 +74,10 @@ double sampler_spread(double time);
  * al. (2022). */
 double sampler_boundary(uint32_t n, uint32_t k);
 
-/* The number of boundaries (noise levels) when this share of the training is done: 2 at first, 150 at the
- * end; ceil(sqrt(share (150^2 - 4) + 4) - 1) + 1. */
+#define SAMPLER_BOUNDARIES_MAX 150u
+
+/* The number of boundaries (noise levels) when this share of the training is done: 2 at first,
+ * SAMPLER_BOUNDARIES_MAX at the end; with max for that: ceil(sqrt(share (max^2 - 4) + 4) - 1) + 1. */
 uint32_t sampler_boundaries(double share);
 
 /* ACT_DIFFUSION: the variance that step i of n adds to actions, i from 1 to n; beta_i = 1 - exp(-0.1 / n -

@@ -6,7 +6,7 @@ from sources import finish, point, read, sources
 
 LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
-TEMPLATES = ("lib/kernel-wide.h", "lib/one-width.h", "lib/each-width.h", "learner/kernel/convolution-kernel.h",
+TEMPLATES = ("lib/kernel-wide.h", "lib/normals-wide.h", "lib/one-width.h", "lib/each-width.h", "learner/kernel/convolution-kernel.h",
              "learner/kernel/kernels-wide.h", "learner/tape/tape-wide.h")  # included once per kind of processor
 COLUMNS_MAX = 109
 SPDX = "SPDX-License-Identifier: LGPL-2.1-or-later"

@@ -5,7 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/normals.h"
 #include "lib/rng.h"
+#include "lib/width.h"
 
 /* Random123's kat_vectors file, the three lines "philox4x32 10". */
 static const struct {
@@ -206,6 +208,48 @@ static void test_below(void) {
         g_assert_cmpuint(random_below(&random, 1), ==, 0);
 }
 
+enum { ROWS = 37, NUMBERS = 5, STRIDE = 40 };
+
+/* Draws for some of the rows at once, and compares the numbers with those that each row draws alone. No
+ * other number is written. */
+static void compare_rows(uint64_t seed, const uint32_t slots[ROWS], uint32_t n_rows) {
+        float many[NUMBERS * STRIDE], expected[NUMBERS * STRIDE];
+
+        for (uint32_t k = 0; k < NUMBERS * STRIDE; k++)
+                many[k] = expected[k] = -99.0f;
+        for (uint32_t i = 0; i < n_rows; i++) {
+                ActordRandom random, skipped;
+
+                random_begin(&random, seed, RANDOM_POLICY, slots[i], RANDOM_ORDINAL_MAX, RANDOM_STEP_MAX);
+                skipped = random;
+                for (uint32_t k = 0; k < NUMBERS; k++)
+                        expected[k * STRIDE + i] = (float) actord_random_normal(&random);
+                random_skip_normals(&skipped, NUMBERS);
+                g_assert_cmpuint(actord_random_u32(&skipped), ==, actord_random_u32(&random));
+        }
+        random_normals(seed, RANDOM_POLICY, slots, n_rows, RANDOM_ORDINAL_MAX, RANDOM_STEP_MAX, NUMBERS,
+                        many, STRIDE);
+        g_assert_cmpmem(many, sizeof(many), expected, sizeof(expected));
+}
+
+/* With any width of vectors and any number of rows, rows that draw at once draw the same bits. */
+static void test_rows(void) {
+        uint32_t slots[ROWS];
+
+        for (uint32_t i = 0; i < ROWS; i++)
+                slots[i] = RANDOM_SLOT_MAX - i * 77777;
+        for (Width width = 0; width < _WIDTH_MAX; width++) {
+                if (!width_present(width))
+                        continue;
+                width_choose(width);
+                for (uint32_t n_rows = 0; n_rows <= ROWS; n_rows++)
+                        compare_rows(UINT64_C(1) << 63 | n_rows, slots, n_rows);
+                /* so many that all quarters of a turn, exponents and signs have come up */
+                for (uint64_t seed = 0; seed < 2000; seed++)
+                        compare_rows(seed, slots, ROWS);
+        }
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
 
@@ -217,6 +261,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/rng/uniform", test_uniform);
         g_test_add_func("/rng/uniform-bound", test_uniform_stays_below_its_bound);
         g_test_add_func("/rng/normal", test_normal);
+        g_test_add_func("/rng/rows", test_rows);
         g_test_add_func("/rng/below", test_below);
 
         return g_test_run();
