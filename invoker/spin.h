@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whether the invoker is awake when a process that acts and learns answers. To wake a sleeper takes some 20 us
- * of a round, and 8 us of the process that wakes it. A round may take 100 us. So the invoker foresees when
- * the answer comes, from earlier orders of this kind. A timer wakes it a little before, and it spins for
- * the answer. It does not spin all the time: on cores with two threads, the other thread would be slower.
+/* Whether the invoker is awake when a process that acts and learns answers. To wake a sleeper takes some
+ * 20 us of a round, and 8 us of the process that wakes it. A round may take 100 us. So the invoker foresees
+ * when the answer comes, from earlier orders of this kind. A timer wakes it a little before, and it spins
+ * for the answer. It does not spin all the time: on cores with two threads, the other thread would be slower.
  *
  * This pays only if a core is free. If other programs want the cores, one of them takes the core of the
  * invoker while it spins, or that of the process, and the answer comes late. So the invoker keeps a balance,
