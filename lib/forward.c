@@ -30,6 +30,7 @@ enum {
 struct Forward {
         Network network;
         ActordSpace space;
+        SamplerPass passes[PASSES_MAX];
         uint64_t acts; /* bit i: layer i is needed to choose an action */
 
         const PolicyHead *bank; /* the bank of the last forward_load() */
@@ -249,6 +250,8 @@ int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret
         forward->network = *network;
         forward->space = spec->observation;
         forward->acts = acts;
+        for (uint32_t k = 0; k < network->passes; k++)
+                sampler_pass(network->act, network->passes, k, &forward->passes[k]);
 
         next = (float *) ((uint8_t *) forward + header);
         forward->observation = take(&next, sizes.observation);
@@ -535,12 +538,9 @@ static void rows_sample(Forward *forward, const float *parameters, size_t n_rows
         while (forward->network.layers[layer].output != OUTPUT_ACTION)
                 layer++;
         for (uint32_t k = 0; k < forward->network.passes; k++) {
-                SamplerPass pass;
-
-                sampler_pass(forward->network.act, forward->network.passes, k, &pass);
-                pass_begin(forward, &pass, k, n_rows);
+                pass_begin(forward, &forward->passes[k], k, n_rows);
                 rows_forward(forward, parameters, n_rows);
-                pass_end(forward, &pass, k, layer, n_rows);
+                pass_end(forward, &forward->passes[k], k, layer, n_rows);
         }
 }
 
