@@ -405,12 +405,11 @@ static ProfileSleep sleeps_for(const Invoker *invoker) {
         return SLEEP_OTHER;
 }
 
-/* When to begin to spin for the answer of a process that acts and learns, if its threads leave a core. */
+/* When to begin to spin for the answer of a process that acts and learns, if there is a second core. */
 static uint64_t spins_from(const Invoker *invoker, uint64_t now_nsec) {
         const Worker *learner = &invoker->learners.workers[0];
 
-        if (!invoker->place.run_acting || !learner->busy ||
-                        invoker->place.n_cpus <= invoker->place.settings->n_threads)
+        if (!invoker->place.run_acting || !learner->busy || invoker->place.n_cpus < 2)
                 return SPIN_NEVER;
         return spin_begin_nsec(&invoker->spin, learner->order.kind, learner->ordered_nsec, now_nsec);
 }
@@ -425,10 +424,7 @@ static int wait_for_event(Invoker *invoker) {
                 spin_ended(&invoker->spin, learner->ordered_nsec, answered);
         } else if (due_nsec != SPIN_NEVER)
                 loop_alarm(&invoker->loop, due_nsec);
-        if (!answered)
-                return loop_wait(&invoker->loop);
-        loop_ring(&invoker->loop, ACTOR_LEARNER);
-        return 0;
+        return answered ? loop_ring(&invoker->loop, ACTOR_LEARNER) : loop_wait(&invoker->loop);
 }
 
 static int sleep_until_event(Invoker *invoker) {

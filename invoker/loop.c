@@ -111,18 +111,22 @@ bool loop_next(Loop *loop, Event *ret) {
         return true;
 }
 
-int loop_wait(Loop *loop) {
-        int n = epoll_wait(loop->epoll_fd, loop->seen, EVENTS_AT_ONCE, -1);
+/* Adds the events that come to the first n_seen. */
+static int see(Loop *loop, int n_seen, int timeout_msec) {
+        int n = epoll_wait(loop->epoll_fd, loop->seen + n_seen, EVENTS_AT_ONCE - n_seen, timeout_msec);
 
         loop->n_served = 0;
-        loop->n_seen = n > 0 ? n : 0;
+        loop->n_seen = n_seen + (n > 0 ? n : 0);
         return n < 0 && errno != EINTR ? -errno : 0;
 }
 
-void loop_ring(Loop *loop, uint32_t index) {
+int loop_wait(Loop *loop) {
+        return see(loop, 0, -1);
+}
+
+int loop_ring(Loop *loop, uint32_t index) {
         assert(loop->n_served == loop->n_seen);
 
         loop->seen[0] = event_of(EPOLLIN, EVENT_BELL, index);
-        loop->n_served = 0;
-        loop->n_seen = 1;
+        return see(loop, 1, 0);
 }

@@ -63,5 +63,6 @@ void loop_alarm(Loop *loop, uint64_t nsec);
  * there is one. */
 bool loop_next(Loop *loop, Event *ret);
 int loop_wait(Loop *loop);
-/* Does not sleep: the next event is the bell of this worker. No seen event may be left. */
-void loop_ring(Loop *loop, uint32_t index);
+/* Does not sleep: the next event is the bell of this worker, and then come those that are there already. No
+ * seen event may be left. */
+int loop_ring(Loop *loop, uint32_t index);

@@ -2,13 +2,14 @@
 /* Whether the invoker is awake when a process that acts and learns answers. To wake a sleeper takes some
  * 20 us of a round, and 8 us of the process that wakes it. A round may take 100 us. So the invoker foresees
  * when the answer comes, from earlier orders of this kind. A timer wakes it a little before, and it spins
- * for the answer. It does not spin all the time: on cores with two threads, the other thread would be slower.
+ * for the answer. If a round is longer, it does not spin all the time: on cores with two threads, the other
+ * thread would be slower.
  *
  * This pays only if a core is free. If other programs want the cores, one of them takes the core of the
  * invoker while it spins, or that of the process, and the answer comes late. So the invoker keeps a balance,
  * like a learner's threads (learner/threads.c). Each spin with an answer adds what a wake-up costs, and
- * each order for which the invoker spun subtracts the time by which the answer was late. When the balance is
- * below 0, the invoker sleeps until the process wakes it, for many times the loss, and then tries again.
+ * each order for which the invoker spun subtracts the time by which the answer was late. When a small credit
+ * is used up, the invoker sleeps until the process wakes it, for many times the loss, and then tries again.
  * Pure. */
 #pragma once
 

@@ -67,8 +67,8 @@ void worker_order(Worker *worker, const Order *order, uint64_t timeout_nsec);
  * answer. */
 void worker_forgive(Worker *worker, uint64_t now);
 bool worker_answered(const Worker *worker, Answer *ret);
-/* Spins for the answer, at most for spin_nsec. Its bell does not ring meanwhile. So if this returns true,
- * the answer must be fetched. */
+/* Spins for the answer, at most for spin_nsec. An answer in this time need not ring the bell. So if this
+ * returns true, the answer must be fetched. */
 bool worker_spin(Worker *worker, uint64_t spin_nsec);
 
 void worker_kill(const Worker *worker);

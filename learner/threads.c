@@ -46,7 +46,8 @@ typedef struct Thread {
         uint32_t index;
         pthread_t id;
         _Atomic uint32_t is_dealt __attribute__((aligned(64))); /* 1: tasks were dealt to this thread */
-        _Atomic uint64_t cpu_nsec; /* of the phase's tasks that this thread did */
+        /* CPU time of the tasks index, index + n, ... of the phase, whichever thread did them */
+        _Atomic uint64_t cpu_nsec;
 } __attribute__((aligned(64))) Thread;
 
 struct Threads {
@@ -133,13 +134,15 @@ static void undone_less(Threads *threads, uint32_t n) {
                 (void) word_wake(&threads->n_undone, &threads->caller_sleeps);
 }
 
-/* Notes the CPU time of the tasks that a thread has done since start_nsec. Returns it. Reading this clock is
- * a system call, so it is read once for all of them. */
-static uint64_t tasks_meter(Threads *threads, uint32_t thread, uint64_t start_nsec) {
-        uint64_t nsec = thread_cpu_nsec() - start_nsec;
+/* Does a task that begins at start_nsec. Returns the time at its end. */
+static uint64_t task_do(Threads *threads, uint32_t task, uint32_t thread, uint64_t start_nsec) {
+        uint64_t end_nsec;
 
-        atomic_store_explicit(&threads->members[thread].cpu_nsec, nsec, memory_order_relaxed);
-        return nsec;
+        threads->work(threads->arg, task, thread);
+        end_nsec = thread_cpu_nsec();
+        atomic_fetch_add_explicit(&threads->members[task % threads->n].cpu_nsec, end_nsec - start_nsec,
+                        memory_order_relaxed);
+        return end_nsec;
 }
 
 static bool task_take(Threads *threads, uint32_t *ret) {
@@ -157,26 +160,19 @@ static bool task_take(Threads *threads, uint32_t *ret) {
  * then on it does not change until all tasks are done. */
 static uint32_t tasks_take(Threads *threads, uint32_t thread) {
         uint32_t task, n = 0;
-        uint64_t start_nsec;
+        uint64_t at_nsec = 0;
 
-        if (!task_take(threads, &task))
-                return 0;
-        start_nsec = thread_cpu_nsec();
-        do {
-                threads->work(threads->arg, task, thread);
-                n++;
-        } while (task_take(threads, &task));
-        (void) tasks_meter(threads, thread, start_nsec);
+        for (; task_take(threads, &task); n++)
+                at_nsec = task_do(threads, task, thread, n == 0 ? thread_cpu_nsec() : at_nsec);
         return n;
 }
 
 static uint32_t tasks_dealt(Threads *threads, uint32_t thread) {
-        uint64_t start_nsec = thread_cpu_nsec();
+        uint64_t at_nsec = thread_cpu_nsec();
         uint32_t n = 0;
 
         for (uint32_t i = thread; i < threads->n_tasks; i += threads->n, n++)
-                threads->work(threads->arg, i, thread);
-        (void) tasks_meter(threads, thread, start_nsec);
+                at_nsec = task_do(threads, i, thread, at_nsec);
         return n;
 }
 
@@ -291,48 +287,54 @@ void threads_rouse(Threads *threads) {
                 (void) phase_open(threads, 0);
 }
 
-/* The tasks of a phase are alike, so each counts as the mean of all. */
-static void phase_meter(Threads *threads, uint64_t tasks_nsec, uint64_t within_nsec) {
-        uint32_t n = threads->n_tasks;
+/* Adds the time that a phase would have taken if each thread had done its own tasks: the time of the slowest
+ * thread. */
+static void phase_meter(Threads *threads, uint64_t start_nsec) {
+        uint64_t slowest_nsec = 0;
 
-        assert(n > 0);
+        for (uint32_t i = 0; i < threads->n; i++) {
+                uint64_t nsec = atomic_load_explicit(&threads->members[i].cpu_nsec, memory_order_relaxed);
 
-        threads->phases_nsec += tasks_nsec * ((n + threads->n - 1) / threads->n) / n;
-        threads->within_nsec += within_nsec;
+                slowest_nsec = nsec > slowest_nsec ? nsec : slowest_nsec;
+        }
+        threads->phases_nsec += slowest_nsec;
+        threads->within_nsec += thread_cpu_nsec() - start_nsec;
 }
 
 static void work_together(Threads *threads) {
         uint64_t lost_nsec = phase_open(threads, threads->n_tasks - 1), start_nsec = thread_cpu_nsec(),
-                 own_nsec, all_nsec = 0;
+                 end_nsec;
         uint32_t n = threads->n_tasks, n_own = 1;
 
         /* The caller takes the last task before another thread can take all of them. */
-        threads->work(threads->arg, n - 1, 0);
+        end_nsec = task_do(threads, n - 1, 0, start_nsec);
         for (uint32_t task; task_take(threads, &task); n_own++)
-                threads->work(threads->arg, task, 0);
-        own_nsec = tasks_meter(threads, 0, start_nsec);
+                end_nsec = task_do(threads, task, 0, end_nsec);
         undone_less(threads, n_own);
         lost_nsec += undone_wait(threads);
         if (atomic_load_explicit(&threads->displaced_nsec, memory_order_relaxed) > 0)
                 lost_nsec += atomic_exchange(&threads->displaced_nsec, 0);
-        balance_move(threads, n - n_own, own_nsec / n_own, lost_nsec);
-        for (uint32_t i = 0; i < threads->n; i++)
-                all_nsec += atomic_load_explicit(&threads->members[i].cpu_nsec, memory_order_relaxed);
-        phase_meter(threads, all_nsec, thread_cpu_nsec() - start_nsec);
+        balance_move(threads, n - n_own, (end_nsec - start_nsec) / n_own, lost_nsec);
+        phase_meter(threads, start_nsec);
 }
 
+/* The tasks of a phase are alike, and reading the clock is a system call. So each task counts as the mean of
+ * all. */
 static void work_alone(Threads *threads) {
         uint64_t start_nsec = thread_cpu_nsec(), nsec;
+        uint32_t n = threads->n_tasks;
 
-        for (uint32_t i = 0; i < threads->n_tasks; i++)
+        assert(n > 0);
+
+        for (uint32_t i = 0; i < n; i++)
                 threads->work(threads->arg, i, 0);
         nsec = thread_cpu_nsec() - start_nsec;
-        phase_meter(threads, nsec, nsec);
+        threads->within_nsec += nsec;
+        threads->phases_nsec += nsec * ((n + threads->n - 1) / threads->n) / n;
 }
 
-/* Dealt tasks differ. The phase takes as long as its slowest thread. */
 static void work_dealt(Threads *threads) {
-        uint64_t start_nsec = thread_cpu_nsec(), slowest_nsec = 0;
+        uint64_t start_nsec = thread_cpu_nsec();
 
         /* Only threads with tasks are marked. A thread without tasks may come late, when the next phase has
          * begun, and must find no mark of this phase. */
@@ -341,13 +343,7 @@ static void work_dealt(Threads *threads) {
         (void) phase_open(threads, 0);
         undone_less(threads, tasks_dealt(threads, 0));
         (void) undone_wait(threads);
-        for (uint32_t i = 0; i < threads->n; i++) {
-                uint64_t nsec = atomic_load_explicit(&threads->members[i].cpu_nsec, memory_order_relaxed);
-
-                slowest_nsec = nsec > slowest_nsec ? nsec : slowest_nsec;
-        }
-        threads->phases_nsec += slowest_nsec;
-        threads->within_nsec += thread_cpu_nsec() - start_nsec;
+        phase_meter(threads, start_nsec);
 }
 
 /* Returns whether the phase is done already, as it is with one thread or one task. */

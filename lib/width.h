@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The width of vectors: how many numbers a vector has. The kernels of lib/kernel.c and learner/kernel/ are
- * compiled once as plain C, and once for each kind of vector below. All of them do the same operations in
- * the same order. So the width changes the time of a job, but no bit of its policy. */
+/* The width of vectors: how many numbers a vector has. The kernels (the files that include lib/each-width.h)
+ * are compiled once as plain C, and once for each kind of vector below. All of them do the same operations
+ * in the same order. So the width changes the time of a job, but no bit of its policy. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* When the invoker is awake for an answer: shortly before the answer of a short order, unless answers come
- * late. A real job shows that it sleeps in long rounds. */
+ * late. */
+#include <glib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "invoker/loop.h"
 #include "invoker/spin.h"
-#include "tests/unit/invoker-fixture.h"
+#include "lib/boottime.h"
 
 enum { USEC = 1000, MSEC = 1000000, KIND = ORDER_ROLLOUT };
 
@@ -91,50 +96,50 @@ static void test_balance(void) {
         g_assert_cmpuint(lose(&spin, &at, 3600ull * 1000 * MSEC), <=, 2000ull * MSEC);
 }
 
-/* Runs a fused job. Returns its rounds' wall time and the CPU time of control in them. */
-static bool run(const char *sets, uint64_t *ret_wall_nsec, uint64_t *ret_control_nsec) {
-        g_autofree char *text = g_strconcat("[Job]\nEnvironment=CartPole-v1\n", sets,
-                        "[Scaling]\nActors=1\n[Distribution]\nPolicy=fused\n", NULL);
-        Job job;
+/* The alarm wakes the loop. A ring is the next event, and those that have come already follow it. */
+static void test_loop(void) {
+        Worker worker = WORKER_EMPTY;
+        Loop loop = LOOP_EMPTY;
+        uint64_t one = 1;
+        Event event;
 
-        *ret_wall_nsec = *ret_control_nsec = 0;
-        job_init(&job, SANDBOX_LEVEL_PROCESS, text);
-        if (!job_start_or_skip(&job))
-                return false;
-        (void) job_run(&job);
-        for (size_t i = 0; i < job.n_records; i++) {
-                const Record *r = &job.records[i];
+        g_assert_cmpint(loop_init(&loop), ==, 0);
+        loop_alarm(&loop, clock_boottime() + MSEC);
+        g_assert_cmpint(loop_wait(&loop), ==, 0);
+        g_assert_true(loop_next(&loop, &event));
+        g_assert_cmpuint(event.kind, ==, EVENT_ALARM);
+        g_assert_false(loop_next(&loop, &event));
 
-                if (r->kind != RECORD_ROUND)
-                        continue;
-                *ret_wall_nsec += r->metered.end_nsec - r->metered.start_nsec;
-                *ret_control_nsec += r->metered.cpu_nsec;
+        /* It need not be read: the next one wakes again. */
+        loop_alarm(&loop, clock_boottime() + MSEC);
+        g_assert_cmpint(loop_wait(&loop), ==, 0);
+        g_assert_true(loop_next(&loop, &event));
+        g_assert_cmpuint(event.kind, ==, EVENT_ALARM);
+
+        worker.bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        g_assert_cmpint(worker.bell_fd, >=, 0);
+        g_assert_cmpint(loop_watch_bell(&loop, &worker, 3), ==, 0);
+        g_assert_cmpint(write(worker.bell_fd, &one, sizeof(one)), ==, sizeof(one));
+        g_assert_cmpint(loop_ring(&loop, 7), ==, 0);
+        for (uint32_t index = 7;; index = 3) {
+                g_assert_true(loop_next(&loop, &event));
+                g_assert_cmpuint(event.kind, ==, EVENT_BELL);
+                g_assert_cmpuint(event.index, ==, index);
+                if (index == 3)
+                        break;
         }
-        job_done(&job);
-        g_test_message("control %" G_GUINT64_FORMAT " us of %" G_GUINT64_FORMAT " us",
-                        *ret_control_nsec / USEC, *ret_wall_nsec / USEC);
-        return true;
-}
+        g_assert_false(loop_next(&loop, &event));
 
-/* In rounds of milliseconds the invoker uses little CPU time. */
-static void test_long_rounds(void) {
-        uint64_t wall_nsec, control_nsec;
-
-        if (!run("StopSteps=8192\n[Actor]\nEnvsPerActor=8\nRolloutSteps=128\n"
-                 "[Learner]\nMinibatchSize=64\nEpochs=20\n",
-                            &wall_nsec, &control_nsec))
-                return;
-        g_assert_cmpuint(wall_nsec, >, 8 * 2 * MSEC);
-        g_assert_cmpuint(control_nsec, <, wall_nsec / 10);
+        (void) close(worker.bell_fd);
+        loop_done(&loop);
 }
 
 int main(int argc, char **argv) {
-        if (!job_tests_init(&argc, &argv))
-                return 0;
+        g_test_init(&argc, &argv, NULL);
 
         g_test_add_func("/spin/begin", test_begin);
         g_test_add_func("/spin/expectation", test_expectation);
         g_test_add_func("/spin/balance", test_balance);
-        g_test_add_func("/spin/long-rounds", test_long_rounds);
-        return job_tests_run();
+        g_test_add_func("/spin/loop", test_loop);
+        return g_test_run();
 }
