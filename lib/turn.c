@@ -64,26 +64,6 @@ void turn_asleep(Turn *turn, bool asleep) {
         atomic_store_explicit(&turn->asleep, asleep, memory_order_seq_cst);
 }
 
-static bool turn_comes(const Turn *turn) {
-        for (unsigned i = 0; i < SPINS_PER_LOOK; i++) {
-                if (turn_answered(turn))
-                        return true;
-                spin_pause();
-        }
-        return false;
-}
-
-bool turn_await(const Turn *turn, uint64_t spin_nsec) {
-        uint64_t begun_nsec = now_nsec();
-
-        assert(turn);
-
-        while (!turn_comes(turn))
-                if (now_nsec() - begun_nsec >= spin_nsec)
-                        return false;
-        return true;
-}
-
 void turn_reset(Turn *turn) {
         uint32_t go;
 
@@ -99,29 +79,37 @@ void turn_reset(Turn *turn) {
         atomic_store_explicit(&turn->done, go, memory_order_release);
 }
 
-static bool turn_ordered(const Turn *turn, uint32_t done) {
-        /* acquire: the order is read after this. */
-        return atomic_load_explicit(&turn->go, memory_order_acquire) != done;
+static bool turn_ordered(const Turn *turn) {
+        /* acquire: the order is read after this. Only the worker, which calls this, writes `done`. */
+        return atomic_load_explicit(&turn->go, memory_order_acquire) !=
+               atomic_load_explicit(&turn->done, memory_order_relaxed);
 }
 
-static bool turn_spin(const Turn *turn, uint32_t done, uint64_t spin_nsec) {
-        uint64_t end_nsec;
+/* Spins until the other side's word comes, at most for spin_nsec. */
+static bool turn_spin(const Turn *turn, bool (*comes)(const Turn *turn), uint64_t spin_nsec) {
+        uint64_t begun_nsec;
 
-        if (turn_ordered(turn, done))
+        if (comes(turn))
                 return true;
         if (spin_nsec == 0)
                 return false;
 
-        end_nsec = now_nsec() + spin_nsec;
+        begun_nsec = now_nsec();
         do
                 for (unsigned i = 0; i < SPINS_PER_LOOK; i++) {
-                        if (turn_ordered(turn, done))
+                        if (comes(turn))
                                 return true;
                         spin_pause();
                 }
-        while (now_nsec() < end_nsec);
+        while (now_nsec() - begun_nsec < spin_nsec);
 
         return false;
+}
+
+bool turn_await(const Turn *turn, uint64_t spin_nsec) {
+        assert(turn);
+
+        return turn_spin(turn, turn_answered, spin_nsec);
 }
 
 void turn_wait(Turn *turn, uint64_t spin_nsec, Order *ret) {
@@ -132,7 +120,7 @@ void turn_wait(Turn *turn, uint64_t spin_nsec, Order *ret) {
 
         done = atomic_load_explicit(&turn->done, memory_order_relaxed);
 
-        if (!turn_spin(turn, done, spin_nsec)) {
+        if (!turn_spin(turn, turn_ordered, spin_nsec)) {
                 /* seq_cst: `parked` is set before the last read of `go`, so turn_order() sees `parked`, or
                  * this read sees the new `go`. The kernel reads `go` once more under its lock. */
                 atomic_store_explicit(&turn->parked, 1, memory_order_seq_cst);

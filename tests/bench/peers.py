@@ -22,7 +22,7 @@ VENVS = os.path.join(BUILD, "peers")
 STEPS = int(os.environ.get("PEERS_STEPS", 65536))
 SEEDS = int(os.environ.get("PEERS_SEEDS", 10))
 SECONDS = int(os.environ.get("PEERS_SECONDS", 900))
-MOST = min(100000, STEPS) if STEPS < 65536 else 100000  # for a training that stops at a return of 475
+MOST = STEPS if STEPS < 65536 else 100000  # for a training that stops at a return of 475
 
 # Virtual environment, and what is installed into it.
 PEERS = {
