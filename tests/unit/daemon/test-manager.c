@@ -4,56 +4,20 @@
 
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <string.h>
 #include "daemon/job.h"
 #include "daemon/ledger/private.h"
-#include "tests/unit/ledger-fixture.h"
+#include "tests/unit/manager-fixture.h"
 
 #define COMMENT_BYTES (192u << 10)
 
-static const char job_text[] = "[Job]\nEnvironment=CartPole-v1\nDescription=a row\n";
-static const char sheet_text[] = "[Sheet]\nName=aws-lambda-x86\nDate=2026-01-01\nSource=none\nCurrency=EUR\n"
-                                 "Description=d\n"
-                                 "[Execution]\nGBSecond=0.01\n";
-
-/* A daemon without a bus: its jobs and its ledger. */
-static Manager *manager_fixture(void) {
-        Manager *manager = g_new0(Manager, 1);
-
-        manager->context.mode = DAEMON_RUN;
-        manager->context.jobs_fd = manager->context.sockets_fd = -EBADF;
-        manager->context.jobs.all = g_ptr_array_new();
-        assert_ok(ledger_open(":memory:", &manager->context.ledger));
-        return manager;
-}
-
-static void manager_unfixture(Manager *manager) {
-        JOBS_FOREACH (job, &manager->context.jobs)
-                (void) job_free(job);
-        g_ptr_array_unref(manager->context.jobs.all);
-        ledger_close(manager->context.ledger);
-        g_free(manager);
-}
-
 /* Adds a job with this text. */
 static uint64_t add_row(Manager *manager, const char *text, const char *state) {
-        LedgerJob row = {
-                .life = 1,
-                .uid = 1000,
-                .submitted_usec = 1,
-                .state = strdup(state),
-                .result = strdup(""),
-                .text = strdup(text),
-                .file_name = strdup("test.conf"),
-                .overrides = strdup(""),
-                .sheet = strdup(sheet_text),
-                .files = strdup(""),
-        };
-        uint64_t id;
+        LedgerJob row = manager_row(state, "");
 
-        assert_ok(ledger_job_add(manager->context.ledger, &row));
-        id = row.id;
-        ledger_job_done(&row);
-        return id;
+        free(row.text);
+        row.text = strdup(text);
+        return manager_add_row(manager, &row);
 }
 
 static void assert_row(Manager *manager, uint64_t id, const char *state, const char *result) {
@@ -68,9 +32,9 @@ static void assert_row(Manager *manager, uint64_t id, const char *state, const c
 /* A job whose text cannot be parsed fails; the other jobs are loaded. */
 static void test_unreadable(void) {
         Manager *manager = manager_fixture();
-        uint64_t first = add_row(manager, job_text, "running");
+        uint64_t first = add_row(manager, MANAGER_JOB_TEXT, "running");
         uint64_t broken = add_row(manager, "[Job\n", "running");
-        uint64_t last = add_row(manager, job_text, "queued");
+        uint64_t last = add_row(manager, MANAGER_JOB_TEXT, "queued");
 
         assert_ok(manager_load_jobs(manager));
         g_assert_cmpuint(manager->context.jobs.all->len, ==, 2);
@@ -85,7 +49,7 @@ static void test_unreadable(void) {
  * daemon loads it. */
 static void test_no_memory(void) {
         g_autofree char *comment = g_strnfill(COMMENT_BYTES, 'x'),
-                        *text = g_strconcat(job_text, "# ", comment, "\n", NULL);
+                        *text = g_strconcat(MANAGER_JOB_TEXT, "# ", comment, "\n", NULL);
         Manager *manager = manager_fixture();
         uint64_t id;
 
