@@ -10,6 +10,7 @@
 #
 # VM_ACCEL=kvm                  for a host on which KVM really works; where it is nested it often does not
 # VM_DEADLINE=SECONDS (900)     the machine is switched off after this
+# VM_MEMORY=MEGABYTES (2048)
 # B=DIRECTORY (build)           the build to copy in and to make packages of
 set -euo pipefail
 
@@ -96,7 +97,7 @@ boot() {
     : >"$work/status"
     setpriv --pdeathsig KILL timeout --kill-after=5 "$deadline" setpriv --pdeathsig KILL \
         qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
-        -machine q35 -cpu max -accel "${VM_ACCEL:-tcg,thread=multi}" -smp 2 -m 2048 \
+        -machine q35 -cpu max -accel "${VM_ACCEL:-tcg,thread=multi}" -smp 2 -m "${VM_MEMORY:-2048}" \
         -kernel "$image/kernel" -initrd "$image/initrd" \
         -append "root=/dev/vda rw console=ttyS0 quiet systemd.unified_cgroup_hierarchy=1 panic=-1" \
         -drive "file=$image/disk,format=raw,if=virtio,snapshot=on" \
