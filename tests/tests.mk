@@ -159,7 +159,7 @@ check-slurm:
 	@packaging/dependencies.sh build test slurm
 	@$(SUBMAKE) check-slurm-installed
 check-slurm-installed: all $(SLURM_PROGRAMS)
-	@$(RUN) --jobs=1 --deadline=900 "tests/slurm/cluster.sh tests/run --tap --deadline=400 $(TESTS_slurm)"
+	@$(RUN) --jobs=1 --deadline=1700 "tests/slurm/cluster.sh tests/run --tap --deadline=1200 $(TESTS_slurm)"
 $(B)/tests/slurm/stand-in.o: tests/slurm/stand-in.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<

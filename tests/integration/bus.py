@@ -6,7 +6,7 @@ from story import *
 
 MANAGER, JOB = "org.actord1.Manager", "org.actord1.Job"
 JOB_TEXT = open(os.path.join(EXAMPLES, "cartpole.conf")).read()
-LONG = [("Job.StopReturn", ""), ("Job.StopSteps", "240000"), ("Checkpoint.IntervalSec", "0.3")]
+LONG = [("Job.StopReturn", ""), ("Job.StopSteps", "720000"), ("Checkpoint.IntervalSec", "0.3")]
 # tests/valgrind.sh runs the daemon under another program, which ends with a status of its own if it found anything.
 WRAP, WRAP_FAILED = os.environ.get("ACTORD_WRAP", "").split(), 99
 ENDLESS = [("Job.StopReturn", ""), ("Job.StopSteps", "1000000000")]

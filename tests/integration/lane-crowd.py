@@ -127,7 +127,7 @@ def flood():
 
 
 HOPPER = open(os.path.join(EXAMPLES, "hopper.conf")).read()
-SOME = [("Job.StopReturn", ""), ("Job.StopSteps", "40000"), ("Actor.RolloutSteps", "512"), ("Job.Seed", "5")]
+SOME = [("Job.StopReturn", ""), ("Job.StopSteps", "120000"), ("Actor.RolloutSteps", "512"), ("Job.Seed", "5")]
 
 
 def submit(wire, text, overrides):

@@ -176,7 +176,7 @@ HOSTILE = "tests/integration/hostile-env.c"
 
 def in_time(how):
     """A short deadline for actors, only for those that hang: on a slow machine the start alone may take that long."""
-    return ("Actor.TimeoutSec=1",) if how in ("hang", "stall") else ()
+    return ("Actor.TimeoutSec=3",) if how in ("hang", "stall") else ()
 
 
 def processes():
@@ -273,10 +273,10 @@ class Killer:
 
 
 def within(before, comm, choose=None):
-    """Kills one process in the middle of a run that has as many rounds as the run `before`: after a quarter of these, or after half of its time
+    """Kills one process in the middle of a run that has as many rounds as the run `before`: after a quarter of these, or after 0.4 of its time
     if the ledger is too far behind, as on a fast host."""
     return Killer(comm, low=0, high=0.01, most=1, choose=choose,
-                  ready=lambda seconds: seconds >= 0.5 * before.seconds or rounds_of_newest_run() >= 0.25 * before.rounds)
+                  ready=lambda seconds: seconds >= 0.4 * before.seconds or rounds_of_newest_run() >= 0.25 * before.rounds)
 
 
 def close(a, b, relative=1e-9):

@@ -76,9 +76,9 @@ def schedulers():
 
 @story("any process may be killed while the job is measured or moves: the policy is the same")
 def killed():
-    sets = (*JOB_SETS, LEARNER_BOUND, "Checkpoint.IntervalSec=0.1", "Actor.RolloutSteps=256", "Job.StopSteps=400000")
+    sets = (*JOB_SETS, LEARNER_BOUND, "Checkpoint.IntervalSec=0.1", "Actor.RolloutSteps=256", "Job.StopSteps=1200000")
     want = run("cartpole", *sets, COARSE, seed=7).policy_sha256
-    for comm, low, high, most in ("actord-learner", 0.3, 0.5, 2), ("actord-invoker", 0.4, 0.6, 2), ("actord-actor", 0.05, 0.2, 8):
+    for comm, low, high, most in ("actord-learner", 0.02, 0.1, 2), ("actord-invoker", 0.05, 0.15, 2), ("actord-actor", 0.02, 0.1, 8):
         killer = Killer(comm, low=low, high=high, most=most)
         r = run("cartpole", *sets, AUTO, seed=7, during=killer)
         assert killer.killed, comm

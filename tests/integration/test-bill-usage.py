@@ -5,8 +5,7 @@ import os, random, re, signal, time
 
 from story import Skip, descendants, equal, run, story, tell, wait_for
 
-# Longer than a storm of kills, on a fast machine, too.
-LIVES = ("Job.StopSteps=150000", "Job.StopReturn=", "Scaling.Actors=2", "Checkpoint.IntervalSec=0.2")
+LIVES = ("Job.StopSteps=100000", "Job.StopReturn=", "Scaling.Actors=2", "Checkpoint.IntervalSec=0.2")
 USES = ("actors", "learner", "control", "startup", "lost")
 
 
@@ -46,10 +45,10 @@ class Watcher:
 
 
 class Storm:
-    """Kills processes of the given names in turn, from the first rounds on, and reads the cgroups meanwhile."""
+    """Kills processes of the given names in turn, each in half a pace to a pace (in seconds) after a learner is there, and reads the cgroups meanwhile."""
 
-    def __init__(self, *comms, low=0.2, high=0.6):
-        self.comms, self.low, self.high = list(comms), low, high
+    def __init__(self, *comms, pace):
+        self.comms, self.low, self.high = list(comms), pace / 2, pace
         self.killed, self.watcher, self.random = [], Watcher(), random.Random(5)
 
     def __call__(self, p):
@@ -74,8 +73,10 @@ class Storm:
         self.watcher.look(p)
 
 
-def killed(*comms, sets=()):
-    storm = Storm(*comms)
+def killed(want, *comms, sets=()):
+    """A run like `want`, which was undisturbed. The pace of the kills follows from the time that `want` took, so that on any machine the run outlasts the
+    storm, and each life has time for some rounds."""
+    storm = Storm(*comms, pace=want.seconds / 12)
     r = run("hopper", *LIVES, *sets, during=storm, timeout=200)
     equal(storm.killed, list(comms), "processes killed")
     return r, storm.watcher
@@ -94,7 +95,7 @@ def balanced(r, watcher):
 def invokers():
     want = run("hopper", *LIVES)
     equal(want.cpu_s["lost"], 0, "lost, without a kill")
-    r, watcher = killed(*["actord-invoker"] * 4)
+    r, watcher = killed(want, *["actord-invoker"] * 4)
     equal(r.policy_sha256, want.policy_sha256, "policies")
     if "scope" not in r.cpu_s:
         assert r.json["lives_unmetered"] == 4, r.json
@@ -108,7 +109,7 @@ def mixture():
     want = run("hopper", *LIVES)
     # The spawner stays beside the job only where there is a cgroup to remove.
     spawner = ["actord-spawn"] if want.cpu_s.get("scope") else []
-    r, watcher = killed("actord-actor", "actord-invoker", "actord-learner", "actord-actor", "actord-invoker", *spawner, "actord-learner")
+    r, watcher = killed(want, "actord-actor", "actord-invoker", "actord-learner", "actord-actor", "actord-invoker", *spawner, "actord-learner")
     equal(r.policy_sha256, want.policy_sha256, "policies")
     balanced(r, watcher)
 
@@ -138,7 +139,7 @@ def last_life():
 def unknown():
     if os.geteuid() == 0:
         raise Skip("root makes cgroups of its own: this is for those who cannot")
-    r, _ = killed("actord-invoker")
+    r, _ = killed(run("hopper", *LIVES), "actord-invoker")
     if "scope" in r.cpu_s:
         raise Skip("a cgroup can be made here")
     equal(r.json["lives_unmetered"], 1, "lives that were not metered")
@@ -148,7 +149,7 @@ def unknown():
 def model():
     sets = ("Billing.Clock=model", "Scaling.Policy=auto", "Scaling.MinActors=1", "Scaling.MaxActors=4")
     want = run("hopper", *LIVES, *sets)
-    r, watcher = killed("actord-invoker", "actord-invoker", sets=sets)
+    r, watcher = killed(want, "actord-invoker", "actord-invoker", sets=sets)
     equal((r.policy_sha256, r.rounds), (want.policy_sha256, want.rounds), "policies and rounds")
     balanced(r, watcher)
 

@@ -232,7 +232,7 @@ def other_prices_blocked():
 @story("the waste of a killed life is in a bill by another sheet as in the job's own, also after the daemon was killed")
 def other_prices_killed():
     with Bus() as bus:
-        job = bus.submit(overrides=[*SETS, ("Job.StopSteps", "400000"), ("Checkpoint.IntervalSec", "0.2")])
+        job = bus.submit(overrides=[*SETS, *ENDLESS, ("Checkpoint.IntervalSec", "0.2")])
         newest = lambda: bus.ledger().execute("SELECT max(round) FROM checkpoints WHERE job = ?", (job,)).fetchone()[0]
         wait_for("rounds beyond a checkpoint", lambda: newest() and bus.get(job, "Round") > newest() + 3)
         running = bill(bus, job, "--prices=azure-aci")

@@ -314,18 +314,18 @@ def snapshots():
 @story("a job gives the same policy, however its actors die, however they share containers, and in every sandbox")
 def pure():
     for name in ("gym:CartPole-v1", "gym:actord_awkward:Counter-v0"):
-        calm = run(job(name, 9216))
-        killer = Killer("actord-actor", low=0.1, high=0.3, most=2)
+        calm = run(job(name, 18432))
+        killer = Killer("actord-actor", low=0.01, high=0.05, most=2)
 
         def later(p):
             """Waits until they have loaded: the process that describes the environment comes first and alone, all three follow."""
             wait_for("actors", lambda: len(descendants(p.pid, "actord-actor")) >= 3, 30)
             killer(p)
-        again = run(job(name, 9216), during=later)
+        again = run(job(name, 18432), during=later)
         assert killer.killed, again.json
         equal(again.policy_sha256, calm.policy_sha256, f"{name}: policies")
     for differently in ("Actor.Processes=1", "Actor.Sandbox=userns", "Actor.Sandbox=process"):
-        equal(run(job(name, 9216), differently).policy_sha256, calm.policy_sha256, f"policies with {differently}")
+        equal(run(job(name, 18432), differently).policy_sha256, calm.policy_sha256, f"policies with {differently}")
 
 
 @story("what an environment keeps over its episodes does not depend on who shares it")

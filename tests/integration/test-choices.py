@@ -63,7 +63,7 @@ def algorithms():
 
 @story("a job goes on from its checkpoint with the choices that impact keeps, bit for bit")
 def resumes():
-    sets = ("Job.Algorithm=impact", "Job.StopSteps=20480", "Learner.LearningRate=0.003", "Checkpoint.IntervalSec=0.1")
+    sets = ("Job.Algorithm=impact", "Job.StopSteps=61440", "Learner.LearningRate=0.003", "Checkpoint.IntervalSec=0.1")
     calm = train(*sets)
     killer = within(calm, "actord-learner")
     lost = train(*sets, during=killer)

@@ -331,7 +331,7 @@ def killed_at_the_end():
 @story("an evaluated job whose daemon, learner and invoker are killed in the middle of evaluations ends with the same policy and "
        "means as an undisturbed one")
 def evaluated_killed():
-    evaluated = LONG + [("Job.StopSteps", "150000"), ("Evaluation.Episodes", "200"), ("Evaluation.Actors", "2"), ("Evaluation.EveryRounds", "3")]
+    evaluated = LONG + [("Job.StopSteps", "400000"), ("Evaluation.Episodes", "200"), ("Evaluation.Actors", "2"), ("Evaluation.EveryRounds", "3")]
     with Bus() as bus:
         calm, job = bus.submit(overrides=evaluated), bus.submit(overrides=evaluated)
         for victim in "actord", "actord-learner", "actord-invoker", "actord":
@@ -386,7 +386,7 @@ def die(*deaths):
 
 @story("a large checkpoint is compared by a process of its own before a life begins with it, and a damaged one is passed over, to the same policy")
 def large_checkpoint():
-    wide = [("Job.StopReturn", ""), ("Job.StopSteps", "18432"), ("Learner.HiddenLayers", "600 600"), ("Learner.Epochs", "1"), ("Checkpoint.IntervalSec", "0.1"),
+    wide = [("Job.StopReturn", ""), ("Job.StopSteps", "73728"), ("Learner.HiddenLayers", "600 600"), ("Learner.Epochs", "1"), ("Checkpoint.IntervalSec", "0.1"),
             ("Checkpoint.Keep", "3")]
     with Bus() as bus:
         whole = bus.submit(overrides=wide)

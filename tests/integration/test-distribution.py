@@ -42,10 +42,12 @@ def unified():
 
 
 class ThreadWatch:
-    """What a fused process's leaf, and each cgroup below it, counted while the job ran: .seen has the leaf's increase and those of its threads."""
+    """What a fused process's leaf, and each cgroup below it, counted while the job ran: .seen has the increase of each thread; the leaf's own lies between
+    .least and .greatest, since it cannot be read at the same moment."""
 
     def __init__(self):
         self.leaf, self.seen, self.most, self.each = None, None, 0, False
+        self.least = self.greatest = 0
 
     def usage(self, directory):
         return int(re.search(r"usage_usec (\d+)", open(directory + "/cpu.stat").read())[1])
@@ -55,7 +57,8 @@ class ThreadWatch:
         # A cgroup is empty before its thread comes and after it went.
         threads = [len(open(f"{self.leaf}/{d}/cgroup.threads").read().split()) for d in names]
         self.most, self.each = max([self.most, *threads]), self.each or set(threads) == {1}
-        return {d: self.usage(f"{self.leaf}/{d}") for d in ("", *names)}
+        before, of = self.usage(self.leaf), {d: self.usage(f"{self.leaf}/{d}") for d in names}
+        return before, of, self.usage(self.leaf)
 
     def __call__(self, p):
         first = None
@@ -67,8 +70,11 @@ class ThreadWatch:
                     self.leaf = unified() + os.path.dirname(below) if os.path.basename(below) == "thread-0" else None
                 if self.leaf:
                     now = self.look()
-                    first = first or now
-                    self.seen = {d: now[d] - first[d] for d in now}
+                    if first is None or set(first[1]) < set(now[1]):
+                        first = now
+                    if set(now[1]) == set(first[1]):
+                        self.seen = {d: now[1][d] - first[1][d] for d in now[1]}
+                        self.least, self.greatest = now[0] - first[2], now[2] - first[0]
             except OSError:  # it ends
                 pass
 
@@ -83,10 +89,10 @@ def fused_threads():
         r = policy("hopper", "fused", "Job.StopSteps=30000", f"Learner.Threads={threads}", during=watch)
         equal(r.policy_sha256, want.policy_sha256, f"policies with {threads} threads")
         assert watch.seen, "no threads were metered"
-        equal(sorted(watch.seen), ["", *(f"thread-{k}" for k in range(threads))], "cgroups")
-        leaf = watch.seen.pop("")
+        equal(sorted(watch.seen), [f"thread-{k}" for k in range(threads)], "cgroups")
+        total = sum(watch.seen.values())
         assert watch.most == 1 and watch.each, (watch.most, watch.each)
-        assert leaf > 100000 and abs(sum(watch.seen.values()) - leaf) <= 0.01 * leaf, (leaf, watch.seen)
+        assert total > 100000 and 0.99 * watch.least <= total <= 1.01 * watch.greatest, (watch.least, watch.seen, watch.greatest)
         metered = sum(r.cpu_s[k] for k in ("actors", "learner", "control", "startup"))
         assert abs(metered - r.cpu_s["scope"]) <= 0.01 * r.cpu_s["scope"], r.cpu_s
         assert not os.path.exists(watch.leaf), watch.leaf

@@ -100,7 +100,7 @@ def target():
 
 @story("a learner or an invoker that dies after an evaluation or in one changes neither policy nor means")
 def next_life():
-    sets = ("Evaluation.Episodes=20", "Job.StopSteps=40000", "Checkpoint.IntervalSec=0.1")
+    sets = ("Evaluation.Episodes=20", "Job.StopSteps=120000", "Checkpoint.IntervalSec=0.1")
     calm = train(*sets)
     for comm in "actord-learner", "actord-invoker":
         killer = within(calm, comm)

@@ -128,7 +128,7 @@ def broken():
     assert all(json.loads(line) for line in open(path("c.jsonl")))
     os.mkfifo(path("pipe"))
     reader = os.open(path("pipe"), os.O_RDONLY | os.O_NONBLOCK)
-    r = ctl("run", os.path.join(EXAMPLES, "cartpole.conf"), "--json", "--set", "Job.StopReturn=", "--set", "Job.StopSteps=60000",
+    r = ctl("run", os.path.join(EXAMPLES, "cartpole.conf"), "--json", "--set", "Job.StopReturn=", "--set", "Job.StopSteps=240000",
             f"--metrics=csv:{path('pipe')}", during=lambda p: leave(reader))
     equal(r.status, 0, r.err)
     equal(r.err.count("are not written to"), 1, r.err)

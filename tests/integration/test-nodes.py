@@ -75,7 +75,7 @@ class Elsewhere:
 
 
 calm = {}
-LONG = ("Job.StopSteps=92160",)
+LONG = ("Job.StopSteps=276480",)
 
 
 def undisturbed(*sets):
@@ -117,9 +117,10 @@ def rounds_of(r):
 @story("while a node is pending, the wait for it is on the measured clock, and not on the model's")
 def waits():
     for clock, delay in ("metered", 3600), ("metered", 0), ("model", 3600):
-        # Actors need no time to start, so that a round is all computing.
-        r = Elsewhere(1, cpus=8, delay=delay).run("Distribution.Nodes=1", f"Billing.Clock={clock}", "Billing.ColdStartSec=0", "Billing.WarmStartSec=0")
-        same(r)
+        # Actors need no time to start, so that a round is all computing. A job that is to see its node come has rounds enough for that.
+        length = LONG if delay == 0 else ()
+        r = Elsewhere(1, cpus=8, delay=delay).run("Distribution.Nodes=1", f"Billing.Clock={clock}", "Billing.ColdStartSec=0", "Billing.WarmStartSec=0", *length)
+        same(r, *length)
         rounds = rounds_of(r)
         waited = [wait for _, wait in rounds]
         assert all(0 <= wait < whole for whole, wait in rounds), rounds
@@ -301,7 +302,7 @@ def priced():
     assert close(n["cost"], busy["amount"] + idle["amount"] + traffic["amount"]), n
 
 
-ASYNC = ("Distribution.Policy=async", "Scaling.Actors=6", "Actor.RolloutSteps=64", "Job.StopSteps=46080", "Job.StopReturn=", "Billing.Clock=model",
+ASYNC = ("Distribution.Policy=async", "Scaling.Actors=6", "Actor.RolloutSteps=64", "Job.StopSteps=138240", "Job.StopReturn=", "Billing.Clock=model",
          "Billing.UpdateUSec=3")
 
 
@@ -319,7 +320,7 @@ def overlapping():
 @story("nodes that rounds need no more are given back after KeepAliveSec=, while the job goes on with the same policy")
 def given_back():
     # The node begins within the first rounds, on a fast host too, and works for some more.
-    few = ("Job.StopSteps=522240", "Scaling.Policy=schedule", "Scaling.MaxActors=6", "Scaling.Schedule=6*200 1*1000", "Scaling.KeepAliveSec=0.2")
+    few = ("Job.StopSteps=1177600", "Scaling.Policy=schedule", "Scaling.MaxActors=6", "Scaling.Schedule=6*200 1*9000", "Scaling.KeepAliveSec=0.2")
     e, at = Elsewhere(2), []
 
     def during(p):

@@ -4,8 +4,8 @@
 import os, sqlite3
 from story import *
 
-SHORT = ("Job.StopSteps=4096", "Job.StopReturn=")
-STEPS = 4096
+SHORT = ("Job.StopSteps=65536", "Job.StopReturn=")
+STEPS = 65536
 # CartPole's two networks of 64 x 64: multiplications and additions of one row.
 ACTING = 2 * (4 * 64 + 64 * 64 + 64 * 2)
 FORWARD = ACTING + 2 * (4 * 64 + 64 * 64 + 64)

@@ -401,7 +401,7 @@ def cgroups():
         while p.poll() is None and not seen:
             seen.update(ours.there())
 
-    run("cartpole", "Job.StopSteps=20000", "Job.StopReturn=", during=during)
+    run("cartpole", "Job.StopSteps=200000", "Job.StopReturn=", during=during)
     assert ours.daemons, "no daemon was seen"
     wait_for("the end of every cgroup", lambda: not ours.there(), 5)
     if not seen:

@@ -88,7 +88,7 @@ def elastic():
 @story("a job whose checkpoint is damaged begins anew and is the same, also when its daemon is killed before the next one")
 def damaged():
     with Bus() as bus:
-        sets = [*ELASTIC, ("Job.StopSteps", "300000"), ("Checkpoint.IntervalSec", "1")]
+        sets = [*ELASTIC, ("Job.StopSteps", "900000"), ("Checkpoint.IntervalSec", "0.3")]
         first = bus.submit(overrides=sets)
         assert bus.ended(first) == "finished"
         second = bus.submit(overrides=sets)
@@ -111,7 +111,7 @@ def damaged():
 @story("a life that cannot begin since the daemon has no descriptor left begins when it has one, and the policy is the same")
 def starved():
     with Bus() as bus:
-        sets = [*ELASTIC, ("Job.StopSteps", "60000"), ("Checkpoint.IntervalSec", "1000000")]
+        sets = [*ELASTIC, ("Job.StopSteps", "180000"), ("Checkpoint.IntervalSec", "1000000")]
         first = bus.submit(overrides=sets)
         equal(bus.ended(first), "finished", "result")
         second = bus.submit(overrides=sets)
@@ -136,7 +136,7 @@ def starved():
 @story("a job whose newest checkpoint has one wrong bit goes on from the one before it, and is the same")
 def older():
     with Bus() as bus:
-        sets = [*ELASTIC, ("Job.StopSteps", "150000"), ("Checkpoint.IntervalSec", "0.05"), ("Checkpoint.Keep", "8")]
+        sets = [*ELASTIC, ("Job.StopSteps", "600000"), ("Checkpoint.IntervalSec", "0.05"), ("Checkpoint.Keep", "8")]
         first = bus.submit(overrides=sets)
         assert bus.ended(first) == "finished"
         second = bus.submit(overrides=sets)

@@ -95,7 +95,7 @@ def settings():
 def pure():
     for task, steps in (("theta", 1152), ("tidal", 1152), ("gamma", 576)):
         calm = run(job(task, steps=steps))
-        killer = Killer("actord-actor", low=0.05, high=0.2, most=2)
+        killer = Killer("actord-actor", low=0.01, high=0.04, most=2)
 
         def later(p):
             wait_for("actors", lambda: len(descendants(p.pid, "actord-actor")) >= 3, 30)

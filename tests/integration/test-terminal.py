@@ -118,7 +118,7 @@ def plain_stop():
 
 @story("f freezes a run, which stays without processes of its job, and lets it go on to the same policy")
 def freezes():
-    words = ["run", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Job.StopReturn=", "--set", "Job.StopSteps=240000"]
+    words = ["run", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Job.StopReturn=", "--set", "Job.StopSteps=480000"]
     policy = lambda t: re.search(r"policy sha256 +(\w+)", t.text())[1]
     calm, t = Terminal(*words), Terminal(*words)
     assert t.until(lambda t: " round" in t.text()), t.text()

@@ -119,7 +119,7 @@ def long_calls():
         long_path, path = f"/org/actord1/job/{job}", f"/org/actord1/job/{small}"
         short = bus.call(long_path, JOB, "GetBillUnder", "s", "azure-aci")
         bus.stop()
-        make_longer(bus, job, 100)
+        make_longer(bus, job, 300)
         bus.start()
         address = bus.env["DBUS_SESSION_BUS_ADDRESS"]
         with Answers(bus) as answers, Wire(address) as long, Wire(address) as other:
