@@ -57,7 +57,9 @@ def same_policy():
             bus.ctl("freeze", job)  # changes nothing
             bus.ctl("thaw", job)
         equal(bus.ended(job, 120), "finished", "result")
-        bus.ctl("thaw", bus.submit(overrides=[*LONG[:1], ("Job.StopSteps", "512")]))  # that is not frozen
+        other = bus.submit(overrides=ENDLESS)
+        bus.ctl("thaw", other)  # that is not frozen
+        bus.ctl("stop", other)
         equal((bus.get(job, "PolicySHA256"), bus.get(job, "FrozenUSec"), bus.get(job, "Life")), (policy, 0, 3), "the policy")
         check_ledger(bus, job)
         (currency, nano), = bus.ledger().execute("SELECT currency, full_nano FROM totals LIMIT 1").fetchall()
