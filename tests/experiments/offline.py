@@ -146,7 +146,7 @@ def share(task, kind, one, other):
     if len(pairs) < 3:
         return "–"
     low, high = interval(pairs, lambda chosen: sum(a for a, _ in chosen) / sum(b for _, b in chosen))
-    return f"{sum(a for a, _ in pairs) / sum(b for _, b in pairs):.2f} ({low:.2f} to {high:.2f})"
+    return f"{sum(a for a, _ in pairs) / sum(b for _, b in pairs):.3f} ({low:.3f} to {high:.3f})"
 
 
 def claims():
