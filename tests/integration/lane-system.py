@@ -202,9 +202,9 @@ def decisions_in_journal():
         return {int(e["ACTORD_DECISION"]): e for e in map(json.loads, lines)}
     equal(len(decisions), 12, "decisions")
     wait_for("all decisions in the journal", lambda: {d["decision"] for d in decisions} <= set(by_number()))
-    told_of = by_number()
+    entries = by_number()
     for decision in decisions:
-        entry = told_of[decision["decision"]]
+        entry = entries[decision["decision"]]
         equal(int(entry["ACTORD_ACTORS"]), decision["actors"], "actors")
         equal("ACTORD_SAW_ROUND_NSEC" in entry, decision["round_s"] is not None, "facts")
         for name in ("return_round", "kl", "episode_steps", "curvature_ratio"):

@@ -83,6 +83,8 @@ def killed():
         r = run("cartpole", *sets, AUTO, seed=7, during=killer)
         assert killer.killed, comm
         equal(r.policy_sha256, want, f"policies, {len(killer.killed)} of {comm} killed")
+        if CPUS > 1:
+            equal(r.distribution, "multi-learner", f"what the job moved to, {comm} killed")
 
 
 @story("a daemon that is killed around the change goes on with the choice, which is in the journal")

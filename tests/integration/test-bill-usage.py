@@ -5,7 +5,7 @@ import os, random, re, signal, time
 
 from story import Skip, descendants, equal, run, story, tell, wait_for
 
-LIVES = ("Job.StopSteps=100000", "Job.StopReturn=", "Scaling.Actors=2", "Checkpoint.IntervalSec=0.2")
+LIVES = ("Job.StopSteps=100000", "Job.StopReturn=", "Scaling.Actors=2", "Actor.RolloutSteps=512", "Checkpoint.IntervalSec=0.1")
 USES = ("actors", "learner", "control", "startup", "lost")
 
 
@@ -45,7 +45,8 @@ class Watcher:
 
 
 class Storm:
-    """Kills processes of the given names in turn, each in half a pace to a pace (in seconds) after a learner is there, and reads the cgroups meanwhile."""
+    """Kills processes of the given names in turn, and reads the cgroups meanwhile. Before each kill it waits until a learner is there, and then half of the
+    pace to all of it (seconds)."""
 
     def __init__(self, *comms, pace):
         self.comms, self.low, self.high = list(comms), pace / 2, pace

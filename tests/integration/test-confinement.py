@@ -31,17 +31,19 @@ def look():
     seen = {}
 
     def during(p):
-        wait_for("two actors", lambda: len(descendants(p.pid, "actord-actor")) >= 2, 30)
-        time.sleep(0.3)
-        for comm in "actord-invoker", "actord-actor":
-            for pid in descendants(p.pid, comm):
-                try:
-                    seen[pid] = comm, addresses(pid), status_of(pid)
-                except (FileNotFoundError, ProcessLookupError):
-                    continue
-                except Skip as e:
-                    seen["skip"] = e
-        p.send_signal(signal.SIGINT)
+        try:
+            wait_for("two actors", lambda: len(descendants(p.pid, "actord-actor")) >= 2, 30)
+            time.sleep(0.3)
+            for comm in "actord-invoker", "actord-actor":
+                for pid in descendants(p.pid, comm):
+                    try:
+                        seen[pid] = comm, addresses(pid), status_of(pid)
+                    except (FileNotFoundError, ProcessLookupError):
+                        continue
+                    except Skip as e:
+                        seen["skip"] = e
+        finally:
+            p.send_signal(signal.SIGINT)
 
     run("cartpole", "Scaling.Actors=2", "Actor.RolloutSteps=2048", "Job.StopReturn=", "Job.StopSteps=100000000", during=during, ok=False)
     if "skip" in seen:

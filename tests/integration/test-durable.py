@@ -28,7 +28,7 @@ IMPOSSIBLE = private_namespace()
 import bus
 from bus import *
 
-# Many epochs: the job lasts long enough for what befalls it, and its records are no more.
+# Many epochs: the job lasts longer than what happens to it, without more records.
 JOB_SETS = ["Job.StopReturn=", "Job.StopSteps=30000", "Learner.Epochs=100"]
 DISK_BYTES = 8 << 20
 

@@ -319,7 +319,7 @@ def overlapping():
 
 @story("nodes that rounds need no more are given back after KeepAliveSec=, while the job goes on with the same policy")
 def given_back():
-    # The node begins within the first rounds, on a fast host too, and works for some more.
+    # The node begins within the first rounds, on a fast host too, and works for some more. One actor has more rounds than the job then needs.
     few = ("Job.StopSteps=1177600", "Scaling.Policy=schedule", "Scaling.MaxActors=6", "Scaling.Schedule=6*200 1*9000", "Scaling.KeepAliveSec=0.2")
     e, at = Elsewhere(2), []
 

@@ -94,7 +94,7 @@ def lifecycle():
         p.say("release 1")
         p.see("^gone 1"), p.see("^cost 1 final")
         assert not p.find("^lost"), p.lines
-        # Longer than the seconds by which the two may differ.
+        # Longer than the three seconds by which the two may differ.
         shell("scontrol", "suspend", jobs[2])
         time.sleep(8)
         shell("scontrol", "resume", jobs[2])

@@ -9,7 +9,7 @@ import dataclasses, resource, shutil, sqlite3, subprocess, typing
 from trust import *
 from bus import Bus, BusError
 
-# Many epochs make the job longer than what befalls it, on a fast host too, and its records no more than the small disk holds.
+# Many epochs make the job outlast what happens to it, on a fast host too, without more records, for which the small disk has no room.
 SETS = [("Job.StopReturn", ""), ("Job.StopSteps", "120000"), ("Learner.Epochs", "60"), ("Checkpoint.IntervalSec", "0.1"), ("Checkpoint.Keep", "4"),
         ("Job.Seed", "7")]
 DISK = "6m"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "tests/unit/manager-fixture.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "daemon/ended.h"

@@ -98,7 +98,7 @@ static void test_older(void) {
         Manager *manager = manager_fixture();
         g_autoptr(GString) rows = g_string_new(NULL);
 
-        manager->context.config.keep_jobs = N_JOBS;
+        manager->context.config.keep_jobs = 2;
         (void) add_row(manager, "ended", true);
         (void) add_row(manager, "ended", false);
         assert_ok(sd_event_default(&manager->context.event));
