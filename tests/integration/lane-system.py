@@ -170,6 +170,11 @@ def queue():
     equal(ended(model), "finished", f"results ({prop(model, 'Fault')})")
 
 
+def entries_of(job, *matches):
+    """The journal's entries of a job."""
+    return [json.loads(line) for line in sh("journalctl", "-o", "json", "--no-pager", f"ACTORD_JOB={job}", *matches).stdout.splitlines()]
+
+
 @story("the journal tells each change of state and each failed actor, with message ids that the catalog explains")
 def journal():
     job = submit(example("hopper"), "--set", "Job.StopSteps=16000")
@@ -177,11 +182,8 @@ def journal():
     wait_for("a round", lambda: prop(job, "Round") >= 1, 20)
     os.kill(victim, signal.SIGKILL)
     equal(ended(job), "finished", "results")
-
-    def entries_of_job():
-        return [json.loads(l) for l in sh("journalctl", "-o", "json", "--no-pager", f"ACTORD_JOB={job}").stdout.splitlines()]
-    wait_for("the killed actor in the journal", lambda: any("signal 9" in e.get("MESSAGE", "") for e in entries_of_job()))
-    entries = entries_of_job()
+    wait_for("the killed actor in the journal", lambda: any("signal 9" in e.get("MESSAGE", "") for e in entries_of(job)))
+    entries = entries_of(job)
     assert len(entries) >= 4, entries
     catalog = sh("journalctl", "--dump-catalog", check=False).stdout
     for e in entries:
@@ -198,8 +200,7 @@ def decisions_in_journal():
     decisions = json.loads(sh("actorctl", "decisions", str(job), "--json").stdout)
 
     def by_number():
-        lines = sh("journalctl", "-o", "json", "--no-pager", f"ACTORD_JOB={job}", "ACTORD_POLICY=adapt").stdout.splitlines()
-        return {int(e["ACTORD_DECISION"]): e for e in map(json.loads, lines)}
+        return {int(e["ACTORD_DECISION"]): e for e in entries_of(job, "ACTORD_POLICY=adapt")}
     equal(len(decisions), 12, "decisions")
     wait_for("all decisions in the journal", lambda: {d["decision"] for d in decisions} <= set(by_number()))
     entries = by_number()

@@ -94,7 +94,7 @@ def lifecycle():
         p.say("release 1")
         p.see("^gone 1"), p.see("^cost 1 final")
         assert not p.find("^lost"), p.lines
-        # Longer than the three seconds by which the two may differ.
+        # Longer than the second by which the two may differ.
         shell("scontrol", "suspend", jobs[2])
         time.sleep(8)
         shell("scontrol", "resume", jobs[2])
@@ -107,7 +107,7 @@ def lifecycle():
         for node, job in jobs.items():
             _, seconds, cpus = wait_for_accounts(job)
             m = p.see(rf"^cost {node} final (\d+) (\d+) (\d+) ([\d.]+)")
-            assert abs(int(m[1]) - seconds * 1000000) <= 3000000 and int(m[3]) == cpus == 2 and float(m[4]) == 2, (m[0], seconds)
+            assert abs(int(m[1]) - seconds * 1000000) <= 1000000 and int(m[3]) == cpus == 2 and float(m[4]) == 2, (m[0], seconds)
         assert not queue(), queue()
 
 

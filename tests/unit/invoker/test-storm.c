@@ -29,7 +29,7 @@ static uint64_t actors_billed_nsec(const Job *job, uint64_t round) {
  * these rings, and then only once in a millisecond. It bills this CPU time to the actors, and their rounds
  * go on. */
 static void test_storm(gconstpointer data) {
-        enum { N_ACTORS = 2, WAKES_ELSE = 300, LOOKS_LEAST_NSEC = 20000 };
+        enum { N_ACTORS = 2, WAKES_ELSE = 300, LOOKS_LEAST_NSEC = 200000 };
         uint64_t begun, msec, n_before, n_wakes, used, billed;
         uint32_t level = GPOINTER_TO_UINT(data);
         const Record *ended;
