@@ -45,7 +45,8 @@
 #include "lib/width.h"
 
 #define INSPECT_WAIT_NSEC  UINT64_C(20000000000) /* 20 s, shorter than the deadline of a D-Bus call */
-#define INSPECT_PAUSE_USEC 20000
+#define START_WAIT_NSEC    UINT64_C(2000000000)
+#define BUSY_PAUSE_USEC    20000
 #define CHECK_USEC         UINT64_C(60000000)
 #define CHECK_USEC_PER_MIB UINT64_C(1000000)
 
@@ -171,16 +172,20 @@ static void say_checking(uint64_t bytes) {
                         CHECK_USEC + (bytes >> 20) * CHECK_USEC_PER_MIB, bytes >> 20);
 }
 
-/* Opens the ledger of a run to show it. `actorctl recover` may hold the ledger, but only for a moment. */
-static int open_to_inspect(const char *path, Ledger **ret) {
-        uint64_t until = clock_boottime() + INSPECT_WAIT_NSEC;
+/* Opens the ledger, and waits while another process has it for a moment. If the last daemon was killed, a
+ * child that it had just forked still has it. `actorctl recover` may have the ledger of a run that is to be
+ * shown. */
+static int open_when_free(Manager *manager, const char *path) {
+        uint64_t until = clock_boottime() + (manager->inspects ? INSPECT_WAIT_NSEC : START_WAIT_NSEC);
+        Ledger **ret = &manager->context.ledger;
         int r;
 
         for (;;) {
-                r = ledger_open_to_read(path, say_checking, ret);
+                r = manager->inspects ? ledger_open_to_read(path, say_checking, ret)
+                                      : ledger_open_checked(path, say_checking, ret);
                 if (r != -EBUSY || clock_boottime() >= until)
                         return r;
-                g_usleep(INSPECT_PAUSE_USEC);
+                g_usleep(BUSY_PAUSE_USEC);
         }
 }
 
@@ -194,8 +199,7 @@ static int open_ledger(Manager *manager) {
                                 g_strerror(-r), limit_advice(r));
                 return r;
         }
-        r = manager->inspects ? open_to_inspect(path, &manager->context.ledger)
-                              : ledger_open_checked(path, say_checking, &manager->context.ledger);
+        r = open_when_free(manager, path);
         if (r == -EBUSY)
                 return say_second(manager);
         if (r == -EUCLEAN)

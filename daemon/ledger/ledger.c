@@ -30,7 +30,9 @@ DEFINE_CLEANUP(sqlite3 *, sqlite3_close)
 #define COPY_BYTES_MAX (1ull << 30)
 
 /* Keeps other daemons out by a lock on a file beside the ledger. SQLite's own locks belong to the process
- * and last for a transaction only. The kernel releases this lock when the process ends in any way. */
+ * and last for a transaction only. This lock belongs to the open file, so a forked child has it, too, until
+ * it closes its copy of the descriptor: ledger_close() therefore unlocks, and if the process is killed, the
+ * kernel releases the lock only when the youngest child has closed that copy. */
 static int lock_acquire(const char *path, int *ret) {
         _cleanup_free_ char *name = NULL;
         _cleanup_close_ int fd = -EBADF;
@@ -383,6 +385,8 @@ Ledger *ledger_close(Ledger *ledger) {
                 (void) !ftruncate(ledger->lock_fd, 0);
         free(ledger->path);
         (void) close_fd(ledger->index_fd);
+        if (ledger->lock_fd >= 0)
+                (void) flock(ledger->lock_fd, LOCK_UN);
         close_fd(ledger->lock_fd);
         ledger_ends_clear(ledger);
         free(ledger->checkpoints);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The daemon on a bus of its own (user mode): its interface, its queue, its refusals, and the deaths of processes around it."""
-import errno, functools, hashlib, shutil, socket
+import errno, fcntl, functools, hashlib, shutil, socket
 import xml.etree.ElementTree as ElementTree
 
 from bus import *
@@ -516,7 +516,19 @@ def old_files():
         wait_for("also while the daemon runs", lambda: files_of(bus) == ["77", "9.before-0badcafe"])
 
 
-@story("a second daemon ends at once and disturbs nothing")
+@story("a daemon whose ledger is held for a moment, by a child of a killed daemon, waits for it")
+def held_ledger():
+    with Bus() as bus:
+        bus.stop(signal.SIGKILL)
+        with open(bus.dir + "/state/actord/ledger.sqlite-lock") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            bus.start(wait=False)
+            time.sleep(0.5)
+            assert bus.daemon.poll() is None, open(bus.dir + "/log").read()
+        wait_for("the daemon has its name", bus.has_name)
+
+
+@story("a second daemon ends soon and disturbs nothing")
 def second_daemon():
     with Bus() as bus:
         job = bus.submit(overrides=ENDLESS)
