@@ -15,8 +15,8 @@ from published import ROOT, put, read, write
 
 EXPERIMENTS = os.path.join(ROOT, "examples", "experiments")
 # Which page shows the tables of which cells.
-PUBLISHED = {"m1-motivation": "minionsrl.md", "m1-short": "minionsrl.md", "m2-cartpole": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md",
-             "n2-short": "nitro.md", "n2-nitro": "nitro.md"}
+PUBLISHED = {"m1-motivation": "minionsrl.md", "m1-short": "minionsrl.md", "m2-cartpole": "minionsrl.md", "m2-hopper-sweep": "minionsrl.md",
+             "m2-hopper": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md", "n2-short": "nitro.md", "n2-nitro": "nitro.md"}
 TO_TARGET = ["cost_to_target", "time_to_target", "cost_plus_time"]
 # The metrics of a page's tables, where they are not those of Metric=.
 SHOWN = {"m1-motivation": ["evaluation_last5", "evaluation_area"], "n2-nitro": ["evaluation_last5"], "m2-cartpole": TO_TARGET,
