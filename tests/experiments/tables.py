@@ -16,7 +16,8 @@ from published import ROOT, put, read, write
 EXPERIMENTS = os.path.join(ROOT, "examples", "experiments")
 # Which page shows the tables of which cells.
 PUBLISHED = {"m1-motivation": "minionsrl.md", "m1-short": "minionsrl.md", "m2-cartpole": "minionsrl.md", "m2-hopper-sweep": "minionsrl.md",
-             "m2-hopper": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md", "n2-short": "nitro.md", "n2-nitro": "nitro.md"}
+             "m2-hopper": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md", "n2-short": "nitro.md", "n2-nitro": "nitro.md",
+             "async": "algorithms.md"}
 TO_TARGET = ["cost_to_target", "time_to_target", "cost_plus_time"]
 # The metrics of a page's tables, where they are not those of Metric=.
 SHOWN = {"m1-motivation": ["evaluation_last5", "evaluation_area"], "n2-nitro": ["evaluation_last5"], "m2-cartpole": TO_TARGET,
@@ -184,7 +185,7 @@ def tables(name, cells):
 
 
 def keep(experiment, cells):
-    wanted = KEPT | {*experiment.named("Factor"), *experiment.metrics} | (KEPT_TO_TARGET if "cost_to_target" in experiment.metrics else set())
+    wanted = KEPT | {*experiment.named("Factor"), *experiment.metrics} | (KEPT_TO_TARGET if UNTIL_END.keys() & {*experiment.metrics} else set())
     kept = [column for column in cells[0] if column in wanted and any(cell[column] for cell in cells)]
     rows = [{column: cell[column] for column in kept} for cell in cells]
     write(experiment.name + ".csv", kept, [{**row, "policy_sha256": row["policy_sha256"][:HASH_DIGITS]} for row in rows])
