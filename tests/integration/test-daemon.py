@@ -524,7 +524,6 @@ def held_ledger():
             fcntl.flock(lock, fcntl.LOCK_EX)
             bus.start(wait=False)
             time.sleep(0.5)
-            assert bus.daemon.poll() is None, open(bus.dir + "/log").read()
         wait_for("the daemon has its name", bus.has_name)
 
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -212,28 +211,6 @@ static void test_pending_limit(void) {
         assert_ok(ledger_commit(ledger));
         assert_ok(ledger_append(ledger, job, &record));
         ledger_close(ledger);
-}
-
-/* A forked child has the descriptor of the lock until it has closed it. The next daemon need not wait for
- * that. */
-static void test_child_of_closed_ledger(void) {
-        g_autofree char *path = fresh_path("child");
-        Ledger *ledger = NULL;
-        pid_t child;
-
-        assert_ok(ledger_open(path, &ledger));
-        child = fork();
-        if (child == 0) {
-                (void) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-                (void) pause();
-                _exit(EXIT_SUCCESS);
-        }
-        g_assert_cmpint(child, >, 0);
-        ledger_close(ledger);
-        assert_ok(ledger_open(path, &ledger));
-        ledger_close(ledger);
-        g_assert_cmpint(kill(child, SIGKILL), ==, 0);
-        g_assert_cmpint(waitpid(child, NULL, 0), ==, child);
 }
 
 static void test_second_daemon(void) {
@@ -607,7 +584,6 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/ledger/record-whole", test_record_whole);
         g_test_add_func("/ledger/twice", test_twice);
         g_test_add_func("/ledger/pending-limit", test_pending_limit);
-        g_test_add_func("/ledger/child-of-closed-ledger", test_child_of_closed_ledger);
         g_test_add_func("/ledger/second-daemon", test_second_daemon);
         g_test_add_func("/ledger/killed", test_killed);
         g_test_add_func("/ledger/disk-full", test_disk_full);
