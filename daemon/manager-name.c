@@ -12,6 +12,9 @@
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
 
+#define NAME_WAIT_USEC  UINT64_C(2000000)
+#define NAME_PAUSE_USEC UINT64_C(50000)
+
 /* Logs which other process has the name, since an administrator needs to know that. */
 static int say_name_taken(Manager *manager) {
         _cleanup_(sd_bus_creds_unrefp) sd_bus_creds *creds = NULL;
@@ -52,7 +55,33 @@ static int say_name_refused(const Manager *manager, int error) {
         return error;
 }
 
-/* Reads the bus's answer to the request for the name. 0: this daemon has the name. */
+static uint64_t now_usec(void) {
+        return clock_boottime() / 1000;
+}
+
+static int on_name_again(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *manager = userdata;
+        int r;
+
+        manager->name_timer = sd_event_source_disable_unref(manager->name_timer);
+        r = manager_name_request(manager);
+        return r < 0 ? sd_event_exit(manager->context.event, r) : 0;
+}
+
+/* Asks again a moment later. If the last daemon was killed, a child that it had just forked still has its
+ * connection to the bus, and with it the name, until it has closed its copy of the descriptor. 1: the daemon
+ * waits. */
+static int name_again(Manager *manager) {
+        int r;
+
+        if (now_usec() >= manager->name_until_usec)
+                return say_name_taken(manager);
+        r = sd_event_add_time_relative(manager->context.event, &manager->name_timer, CLOCK_BOOTTIME,
+                        NAME_PAUSE_USEC, 0, on_name_again, manager);
+        return r < 0 ? r : 1;
+}
+
+/* Reads the bus's answer to the request for the name. 0: this daemon has the name; 1: it asks again. */
 static int check_name(Manager *manager, sd_bus_message *m) {
         enum { OWNER = 1, EXISTS = 3, OWNER_ALREADY = 4 }; /* of RequestName, in the D-Bus specification */
         uint32_t answer;
@@ -64,7 +93,7 @@ static int check_name(Manager *manager, sd_bus_message *m) {
         if (r < 0)
                 return say_name_refused(manager, r);
         if (answer == EXISTS)
-                return say_name_taken(manager);
+                return name_again(manager);
         return answer == OWNER || answer == OWNER_ALREADY ? 0 : say_name_refused(manager, -EPROTO);
 }
 
@@ -75,16 +104,17 @@ static int on_name(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         r = check_name(manager, m);
         if (r < 0)
                 return sd_event_exit(manager->context.event, r);
-        (void) sd_notify(false, "READY=1");
+        if (r == 0) {
+                manager->name_until_usec = 0;
+                (void) sd_notify(false, "READY=1");
+        }
         return 1;
 }
 
 int manager_name_request(Manager *manager) {
+        if (manager->name_until_usec == 0)
+                manager->name_until_usec = now_usec() + NAME_WAIT_USEC;
         return sd_bus_request_name_async(manager->context.bus, NULL, BUS_NAME, 0, on_name, manager);
-}
-
-static uint64_t now_usec(void) {
-        return clock_boottime() / 1000;
 }
 
 void manager_idle_again(Manager *manager) {

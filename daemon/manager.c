@@ -301,6 +301,7 @@ Manager *manager_free(Manager *manager) {
         (void) sd_event_source_disable_unref(manager->context.jobs.work_source);
         (void) sd_event_source_disable_unref(manager->places_timer);
         (void) sd_event_source_disable_unref(manager->idle_timer);
+        (void) sd_event_source_disable_unref(manager->name_timer);
         (void) sd_event_source_disable_unref(manager->trade_timer);
         (void) sd_event_source_disable_unref(manager->sigchld_source);
         (void) sd_event_source_disable_unref(manager->sigterm_source);

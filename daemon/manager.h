@@ -28,7 +28,7 @@ typedef struct Manager {
         GHashTable *copies; /* message → Copy */
         Lines *lines;
         Turns *turns;
-        sd_event_source *places_timer, *idle_timer, *trade_timer;
+        sd_event_source *places_timer, *idle_timer, *name_timer, *trade_timer;
         GQueue removals; /* Removals */
         Background removing, trimming_records, reading_older;
         sd_event_source *files_timer, *trim_timer;
@@ -42,7 +42,8 @@ typedef struct Manager {
         uint64_t pinned_usec, pinned_said_usec;
         uint64_t trimming; /* the job whose records are being removed; 0: none */
         sd_event_source *sigchld_source, *sigterm_source, *sigint_source, *stop_timer;
-        uint64_t traffic_usec; /* when the bus was last used */
+        uint64_t traffic_usec;    /* when the bus was last used */
+        uint64_t name_until_usec; /* until then the daemon asks for its name; 0: it does not */
         bool stopping, name_released;
         bool caller_gone; /* in run mode: the caller has left */
         bool inspects;    /* in run mode: serves ended jobs and begins none */

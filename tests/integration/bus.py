@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A message bus of its own with a daemon on it, for stories about daemons."""
-import shutil, socket
+import contextlib, ctypes, shutil, socket
 
 from story import *
 
@@ -20,6 +20,23 @@ class BusError(Exception):
     def __init__(self, text):
         super().__init__(text)
         self.text = text
+
+
+@contextlib.contextmanager
+def copies_of_descriptors(pid, kind):
+    """Has copies of a process's descriptors, as a child that it has just forked; only of those whose links begin with `kind`."""
+    pid_fd, place = os.pidfd_open(pid), f"/proc/{pid}/fd/"
+    try:
+        chosen = [int(fd) for fd in os.listdir(place) if os.readlink(place + fd).startswith(kind)]
+        copies = [ctypes.CDLL(None).syscall(438, pid_fd, fd, 0) for fd in chosen]  # pidfd_getfd()
+    except PermissionError:
+        copies = [-1]
+    os.close(pid_fd)
+    if -1 in copies:
+        raise Skip("this user may not copy the daemon's descriptors")
+    yield
+    for fd in copies:
+        os.close(fd)
 
 
 class Keeper:
