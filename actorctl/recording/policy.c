@@ -17,6 +17,7 @@ static int read_head(const Checkpoint *checkpoint, const char *name, const JobSe
                 const Network *network, double ret[_TRIAL_POLICY_NUMBER_MAX], char **ret_message) {
         uint64_t n_env_steps;
         const TensorRow row = { "n_env_steps", "I64", 1, { 1 }, &n_env_steps };
+        bool explores;
         int r;
 
         r = checkpoint_tensor(checkpoint, name, &row, ret_message);
@@ -25,8 +26,8 @@ static int read_head(const Checkpoint *checkpoint, const char *name, const JobSe
         ret[TRIAL_POLICY_CLIP] = settings->observation_clip > 0 ? settings->observation_clip : INFINITY;
         if (!settings->normalize_observations)
                 ret[TRIAL_POLICY_CLIP] = 0;
-        ret[TRIAL_POLICY_EPSILON] =
-                        network->act == ACT_EPSILON_GREEDY ? algorithm_epsilon(settings, n_env_steps) : 0.0;
+        explores = network->act == ACT_EPSILON_GREEDY || (act_passes(network->act) && !settings->dataset[0]);
+        ret[TRIAL_POLICY_EPSILON] = explores ? algorithm_epsilon(settings, n_env_steps) : 0.0;
         return 0;
 }
 
