@@ -89,7 +89,7 @@ int host_new(const ActorContext *context, const ActordEnv *env, Host **ret) {
         if (host->regulated)
                 regulation_init(&host->regulation, context->settings, &page->spec);
 
-        r = forward_new(&page->network, &page->spec, &host->forward);
+        r = forward_new_judged(&page->network, &page->judge, &page->spec, &host->forward);
         if (r < 0)
                 return r;
         r = host_take_instances(host);

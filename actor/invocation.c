@@ -525,7 +525,7 @@ static void invocation_sum_up(const Invocation *v, uint64_t begun_nsec) {
                 return;
         v->spent->rates[PRODUCT_forward].core_nsec = v->spent->nsec[PROFILE_forward];
         spent_count(v->spent, PRODUCT_forward, (uint64_t) l->steps * l->envs,
-                        network_acting_operations(&v->page->network));
+                        network_acting_operations(&v->page->network, &v->page->judge));
 }
 
 static int invocation_begin(Invocation *v) {

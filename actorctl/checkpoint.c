@@ -70,10 +70,10 @@ int checkpoint_tensor(
         return r < 0 ? refuse(r, ret_message, name, reason) : 0;
 }
 
-int checkpoint_network(const Checkpoint *checkpoint, const char *name, const Network *network, float *ret,
-                char **ret_message) {
+int checkpoint_network(const Checkpoint *checkpoint, const char *name, const char *of,
+                const Network *network, float *ret, char **ret_message) {
         TensorRow rows[2 * LAYERS_MAX];
-        size_t n = checkpoint_network_rows(checkpoint->format, NETWORK_POLICY, network, ret, rows);
+        size_t n = checkpoint_network_rows(checkpoint->format, of, network, ret, rows);
 
         for (size_t i = 0; i < n; i++) {
                 int r = checkpoint_tensor(checkpoint, name, &rows[i], ret_message);

@@ -18,6 +18,6 @@ int checkpoint_job_text(const Checkpoint *checkpoint, const char *name, char **r
 int checkpoint_tensor(
                 const Checkpoint *checkpoint, const char *name, const TensorRow *row, char **ret_message);
 
-/* Reads all parameters of a network, in the network's order. */
-int checkpoint_network(const Checkpoint *checkpoint, const char *name, const Network *network, float *ret,
-                char **ret_message);
+/* Reads all parameters of a network, in the network's order. of: the network's name in the checkpoint. */
+int checkpoint_network(const Checkpoint *checkpoint, const char *name, const char *of,
+                const Network *network, float *ret, char **ret_message);

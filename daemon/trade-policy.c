@@ -133,7 +133,7 @@ static int make_network(const JobSettings *settings, TradePolicy *policy) {
         if (r < 0)
                 return r;
         assert(policy->network.n_observation == SHARES_N_INPUTS);
-        r = policy_layout(&policy->network, POLICY_BANKS, &policy->layout);
+        r = policy_layout(&policy->network, NULL, POLICY_BANKS, &policy->layout);
         if (r < 0)
                 return r;
         policy->bank = aligned_alloc(64, (policy->layout.bank_bytes + 63) / 64 * 64);

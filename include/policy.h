@@ -16,6 +16,8 @@
 #define EDITED_MAX 36u                  /* the most inputs of an edited network (n_edited) */
 #define PASSES_MAX 5u                   /* the most passes of an iterative policy's network for one action */
 #define TIME_EMBEDDING 16u              /* how many numbers represent a time in a network */
+#define CANDIDATES_MAX 64u              /* the most actions from which a policy chooses one */
+#define JUDGES 2u                       /* how many critics judge candidates */
 /* the number of banks (copies of the policy); under `async`, distribution_banks() (lib/fragment.h) gives
  * another number */
 #define POLICY_BANKS 4u
@@ -90,6 +92,9 @@ typedef struct Network {
         uint32_t pixels;
         /* passes of the network for one action out of noise; otherwise 0 */
         uint32_t passes;
+        /* how many actions the policy makes out of noise each time it acts, 1 to CANDIDATES_MAX; critics
+         * choose one of them. A policy that does not act in passes has 0 */
+        uint32_t candidates;
         /* 1: noise is a process, whose state each slot keeps (lib/noise.h), and not a separate draw for each
          * action */
         uint32_t noise_carried;
@@ -131,6 +136,9 @@ typedef struct PolicyLayout {
         /* float [n_observation] each: scaled = clip((o - mean) * inverse_sd) */
         uint64_t mean_at, inverse_sd_at;
         uint64_t parameters_at;                 /* float [n_parameters] */
+        /* float [JUDGES][n_parameters of the critics' network]: the critics that choose among candidates; 0:
+         * the policy has one candidate, and no critic is published */
+        uint64_t judges_at;
         uint64_t bank_bytes, segment_bytes;
         uint32_t n_banks, reserved;
 } PolicyLayout;

@@ -334,6 +334,8 @@ enum KernelClass_ {
         X(Learner, QWeight, f64, q_weight, "2.5", 0, 1e9, "weight of the critic, against imitation")        \
         X(Learner, Passes, u32, passes, "", 1, 5,                                                           \
                 "passes of the network that makes an action of noise; unset: 2 or 5")                       \
+        X(Learner, Candidates, u32, candidates, "1", 1, 64,                                                 \
+                "actions made of noise for each one taken; critics choose it")                              \
         X(Learner, ModelA, matrix, model_a, "", -1e9, 1e9,                                                  \
                 "A of the linear model s' = A s + B a, row by row; s is the observation")                   \
         X(Learner, ModelB, matrix, model_b, "", -1e9, 1e9,                                                  \

@@ -19,7 +19,7 @@
 #include "include/actord/env.h"
 #include "include/policy.h"
 
-#define SLOT_ABI 9u
+#define SLOT_ABI 10u
 #define JOB_PAGE_MAGIC 0x65676170626f6a00ull
 #define SEGMENT_BYTES_MAX (4ull << 30)
 #define SNAPSHOT_BYTES_MAX (64ull << 20)
@@ -117,4 +117,6 @@ typedef struct JobPage {                        /* sealed, read-only for actors 
         SegmentLayout segment;
         PolicyLayout policy;
         Network network;
+        /* of the critics that choose among candidates; n_layers 0: there is one candidate */
+        Network judge;
 } JobPage;

@@ -61,7 +61,7 @@ typedef struct TrialRequest {
          * ROLLOUT: whether a PICTURE or FRAME follows each RESET and STEP */
         uint32_t n_state, each_picture;
         /* PLAY...: how many episodes, and how many numbers the policy has: TrialPolicyNumber, then means,
-         * inverse deviations, parameters */
+         * inverse deviations, parameters, and those of critics that choose among candidates */
         uint64_t n_episodes, n_policy;
 } TrialRequest;
 

@@ -43,7 +43,7 @@ static double learner_epsilon(const Learner *l) {
 
 void learner_publish(Learner *l, uint64_t policy_version, uint32_t policy_bank) {
         const PolicyLayout *layout = &l->context.page->policy;
-        const Adam *net = l->runtime->nets[NET_POLICY];
+        const Adam *const *nets = (const Adam *const *) l->runtime->nets;
         uint8_t *bank = (uint8_t *) l->context.policy + policy_bank * layout->bank_bytes;
 
         assert(policy_bank < layout->n_banks);
@@ -60,5 +60,12 @@ void learner_publish(Learner *l, uint64_t policy_version, uint32_t policy_bank) 
         };
         normaliser_scale(l->observation, (float *) (bank + layout->mean_at),
                         (float *) (bank + layout->inverse_sd_at));
-        memcpy(bank + layout->parameters_at, net->parameters, net->n * sizeof(float));
+        memcpy(bank + layout->parameters_at, nets[NET_POLICY]->parameters,
+                        nets[NET_POLICY]->n * sizeof(float));
+        for (uint32_t k = 0; layout->judges_at > 0 && k < JUDGES; k++) {
+                const Adam *judge = nets[net_judge(k)];
+
+                memcpy(bank + layout->judges_at + k * judge->n * sizeof(float), judge->parameters,
+                                judge->n * sizeof(float));
+        }
 }

@@ -88,7 +88,7 @@ static int station_init(const JobPage *page, Station *station) {
         station->parameters = calloc(FORWARD_ROWS_MAX * forward_parameters(&page->network), sizeof(float));
         if (!station->observations || !station->action || !station->parameters)
                 return -ENOMEM;
-        return forward_new(&page->network, &page->spec, &station->forward);
+        return forward_new_judged(&page->network, &page->judge, &page->spec, &station->forward);
 }
 
 int serve_new(const JobSettings *settings, const JobPage *page, WorkerPage *worker, void *const *segments,
@@ -209,7 +209,8 @@ static void leave_behind(Serve *s) {
 
 static void serve_ready(Serve *s) {
         uint64_t n_rows = (uint64_t) s->n_ready * s->page->segment.envs;
-        uint64_t work = s->page->network.n_parameters * n_rows, share;
+        uint32_t candidates = s->page->network.candidates > 1 ? s->page->network.candidates : 1;
+        uint64_t work = s->page->network.n_parameters * candidates * n_rows, share;
         uint32_t n_threads = work >= THREAD_WORK ? threads_count(s->threads) : 1, n_tasks;
 
         /* The number of rows that a thread takes at once, so that each thread gets some. */

@@ -206,17 +206,64 @@ static void deterministic_sample(const Network *network, const float *parameters
         }
 }
 
+/* The candidate with the greatest value; n: none has a value that is finite. */
+static uint32_t candidate_best(const float *values, uint32_t n) {
+        uint32_t best = n;
+
+        for (uint32_t i = 0; i < n; i++)
+                if (isfinite(values[i]) && (best == n || values[i] > values[best]))
+                        best = i;
+        return best;
+}
+
+/* Draws one of n candidates, each with the probability softmax(values), as in "Diffusion Policies as an
+ * Expressive Policy Class for Offline Reinforcement Learning" (Wang, Hunt & Zhou, ICLR 2023). Or, if
+ * `deterministic`, takes the best. A candidate whose value is not finite is never chosen. If no value is
+ * finite, the first candidate is chosen. */
+static uint32_t candidate_choose(const float *values, uint32_t n, bool deterministic, ActordRandom *random) {
+        uint32_t best = candidate_best(values, n), last = best;
+        double sum = 0, left;
+
+        if (best == n)
+                return 0;
+        if (deterministic)
+                return best;
+
+        for (uint32_t i = 0; i < n; i++)
+                if (isfinite(values[i])) {
+                        sum += double_exp((double) values[i] - values[best]);
+                        last = i;
+                }
+        left = actord_random_uniform(random, 0, 1) * sum;
+        for (uint32_t i = 0; i < last; i++)
+                if (isfinite(values[i])) {
+                        left -= double_exp((double) values[i] - values[best]);
+                        if (left < 0)
+                                return i;
+                }
+        return last;
+}
+
+float action_at_share(const Network *network, float share) {
+        return action_within(network, action_middle(network) + action_reach(network) * share);
+}
+
 /* For policies that act by passes: scales the result of the passes to the action's bounds, unless a random
- * action is drawn. */
+ * action is drawn. Of several candidates one is chosen. */
 static void shares_sample(const Network *network, const float *shares, bool deterministic,
                 ActordRandom *random, float *ret_action) {
-        if (!deterministic && action_is_random(shares[network->n_action], random)) {
+        uint32_t n = network->n_action;
+        const float *chance = shares + (size_t) network->candidates * n;
+
+        if (!deterministic && action_is_random(*chance, random)) {
                 uniform_sample(network, random, ret_action);
                 return;
         }
-        for (uint32_t i = 0; i < network->n_action; i++)
-                ret_action[i] = action_within(
-                                network, action_middle(network) + action_reach(network) * shares[i]);
+        if (network->candidates > 1)
+                shares += (size_t) candidate_choose(chance + 1, network->candidates, deterministic, random) *
+                          n;
+        for (uint32_t i = 0; i < n; i++)
+                ret_action[i] = action_at_share(network, shares[i]);
 }
 
 /* Draws a normal number and sends it through tanh. */

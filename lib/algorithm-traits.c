@@ -141,6 +141,7 @@ static const struct {
         { SETTING_Learner_Dataset, OFFLINE },
         { SETTING_Learner_QWeight, BIT(TD3_BC) },
         { SETTING_Learner_Passes, GENERATIVE },
+        { SETTING_Learner_Candidates, GENERATIVE },
         { SETTING_Learner_ModelA, REGULATED },
         { SETTING_Learner_ModelB, REGULATED },
         { SETTING_Learner_ControllerF, REGULATED },

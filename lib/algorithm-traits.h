@@ -94,6 +94,11 @@ static inline Net net_target_of(Net net) {
         return net | 1;
 }
 
+/* The critic k, of JUDGES, that judges a policy's candidates: the target of member k of the second row. */
+static inline Net net_judge(uint32_t k) {
+        return net_target_of(NET_OF(1 + k));
+}
+
 /* The row of an algorithm. The number must be one of the Algorithm enum. */
 const AlgorithmRow *algorithm_row(uint32_t algorithm);
 

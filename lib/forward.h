@@ -20,6 +20,10 @@ typedef struct Forward Forward; /* one caller's scratch memory; after it is made
 /* 0; -ENOMEM; -E2BIG: the network needs more scratch memory than is allowed; -EINVAL: network_derive() never
  * makes such a network. The layers that only the value needs are left out: no actor computes a value. */
 int forward_new(const Network *network, const ActordEnvSpec *spec, Forward **ret);
+/* Like forward_new(), also for a policy with several candidates. judge: the network of the critics that
+ * judge them (JobPage); with one candidate it is not read. */
+int forward_new_judged(
+                const Network *network, const Network *judge, const ActordEnvSpec *spec, Forward **ret);
 Forward *forward_free(Forward *forward);
 
 /* Loads the policy in `bank`, a bank of the policy segment. All of the bank must be readable. It must not
@@ -28,7 +32,14 @@ void forward_load(Forward *forward, const PolicyHead *bank, const PolicyLayout *
 
 /* The most floats that forward_row() writes for one action: the parameters of its distribution. */
 static inline size_t forward_parameters(const Network *network) {
+        if (network->candidates > 1)
+                return network->candidates * ((size_t) network->n_action + 1) + 1;
         return 2 * (size_t) network->n_action + (network->act == ACT_SQUASHED);
+}
+
+/* How many normal numbers an action is made of, if the policy acts in passes. */
+static inline size_t forward_noise(const Network *network) {
+        return (size_t) network->candidates * network->passes * network->n_action;
 }
 
 /* Computes the parameters of the action's distribution from one raw observation. c is the chance of a random
@@ -36,7 +47,8 @@ static inline size_t forward_parameters(const Network *network) {
  *
  *   choices             the logits of all numbers, in order; or the value of each choice, then c
  *   BOX                 means, then log standard deviations
- *   ACT_DETERMINISTIC   shares, then c; also for policies that act by passes
+ *   ACT_DETERMINISTIC   shares, then c; also for policies that act by passes, and these have the shares of
+ *                       all candidates; if there are several, their values by the critics follow c
  *   ACT_SQUASHED        means, then the log standard deviations as shares of their bounds, then c */
 void forward_row(Forward *forward, const void *observation, float *ret_parameters);
 
@@ -46,8 +58,8 @@ void forward_row(Forward *forward, const void *observation, float *ret_parameter
 void forward_rows(Forward *forward, const void *observations, size_t stride, size_t n_rows,
                 float *ret_parameters);
 
-/* Draws the noise for all passes of the row. The next forward_rows() removes it from the row's action. Only
- * policies that act by passes draw noise. */
+/* Draws the noise for all candidates and passes of the row. The next forward_rows() removes it from the
+ * row's action. Only policies that act by passes draw noise. */
 void forward_draw(Forward *forward, size_t row, ActordRandom *random);
 
 /* These two steps turn a raw observation into the network's input, for learners, too. The first makes
@@ -77,7 +89,11 @@ static inline double action_reach(const Network *network) {
         return 0.5 * network->action_high - 0.5 * network->action_low;
 }
 
-/* Samples an action or, if `deterministic`, takes the mode. *ret_action is an int32_t[n_choices] or, for a
+/* The number of an action at a share of the bounds, for policies that act in passes. */
+float action_at_share(const Network *network, float share);
+
+/* Samples an action or, if `deterministic`, takes the mode; of several candidates, the one that the critics
+ * judge best. *ret_action is an int32_t[n_choices] or, for a
  * BOX, a float[n_action]; ACT_GAUSSIAN does not clip it to the bounds, and the other kinds do not exceed
  * them. The log-probability is 0 for ACT_DETERMINISTIC, ACT_CONSISTENCY and ACT_DIFFUSION. exp(), log() and
  * tanh() are those of lib/doubles.h. */

@@ -231,7 +231,7 @@ int minions_decide(const void *data, size_t n, const float features[MINIONS_N_FE
         r = network_make(m.n_choices, &spec, &network);
         if (r < 0)
                 return r;
-        r = policy_layout(&network, POLICY_BANKS, &layout);
+        r = policy_layout(&network, NULL, POLICY_BANKS, &layout);
         if (r < 0)
                 return r;
         r = forward_new(&network, &spec, &forward);

@@ -247,7 +247,7 @@ static int spaces_derive(const ActordEnvSpec *spec, Network *ret) {
         return 0;
 }
 
-/* Whether the numbers of one row fit into the scratch memory. */
+/* Whether the numbers of one row fit into the scratch memory: inputs, outputs and noise. */
 static int widths_check(const Network *network) {
         uint64_t n = network_inputs(network);
 
@@ -258,7 +258,7 @@ static int widths_check(const Network *network) {
                 if (layer->kind == LAYER_CONVOLUTION && layer->n_reads > FORWARD_SCRATCH_MAX)
                         return -E2BIG;
         }
-        return n > FORWARD_SCRATCH_MAX ? -E2BIG : 0;
+        return n > FORWARD_SCRATCH_MAX || forward_noise(network) > 2 * FORWARD_SCRATCH_MAX ? -E2BIG : 0;
 }
 
 /* One network with an output for each choice. Its layers are named as in CleanRL's QNetwork. */
@@ -439,6 +439,7 @@ static int network_derive_denoiser(
                 return r;
         network->act = act;
         network->passes = algorithm_acting_passes(settings);
+        network->candidates = settings->candidates;
         trunk = network_append_trunk(network, settings, &spec->observation, "actor.denoiser");
         if (trunk < 0)
                 return trunk;
@@ -486,6 +487,22 @@ int network_derive_beside(
 
         memcpy(ret, &network, sizeof(network));
         return 0;
+}
+
+int network_derive_judge(const JobSettings *settings, const Network *policy, Network *ret) {
+        const NetworkRow *row;
+
+        assert(settings);
+        assert(policy);
+        assert(ret);
+
+        if (policy->candidates <= 1) {
+                memset(ret, 0, sizeof(*ret));
+                return 0;
+        }
+        row = &algorithm_row(settings->algorithm)->networks[1];
+        assert(row->name && row->n >= JUDGES && row->follows != FOLLOWS_NONE);
+        return network_derive_beside(settings, policy, row, ret);
 }
 
 static int network_derive_layers(const JobSettings *settings, const ActordEnvSpec *spec, Network *network) {

@@ -20,6 +20,11 @@ int network_derive(const JobSettings *settings, const ActordEnvSpec *spec, Netwo
 int network_derive_beside(
                 const JobSettings *settings, const Network *policy, const NetworkRow *row, Network *ret);
 
+/* Makes the network of the critics that judge candidates: the targets of the algorithm's critics
+ * (net_judge()). It has no layers if the policy has one candidate. Errors are those of
+ * network_derive_beside(). */
+int network_derive_judge(const JobSettings *settings, const Network *policy, Network *ret);
+
 /* Whether the monomials of an edited network use only numbers that the observation has. */
 bool network_edit_possible(const Network *network);
 

@@ -407,7 +407,7 @@ void segment_final_read(void *segment, const SegmentLayout *l, const uint8_t *en
                         l->frame_bytes);
 }
 
-int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret) {
+int policy_layout(const Network *network, const Network *judge, uint32_t n_banks, PolicyLayout *ret) {
         PolicyLayout l = { .n_banks = n_banks };
         Span span = { .bytes = sizeof(PolicyHead) };
 
@@ -418,6 +418,8 @@ int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret) {
         l.mean_at = span_append(&span, network->n_observation, sizeof(float));
         l.inverse_sd_at = span_append(&span, network->n_observation, sizeof(float));
         l.parameters_at = span_append(&span, network->n_parameters, sizeof(float));
+        if (judge && judge->n_layers > 0)
+                l.judges_at = span_append(&span, judge->n_parameters, JUDGES * sizeof(float));
         /* The forward pass reads whole vectors, so it reads up to 15 numbers after the last weight and
          * ignores them. */
         (void) span_append(&span, 16, sizeof(float));
@@ -505,6 +507,9 @@ int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPag
         r = networks_beside_check(settings, &page.network);
         if (r < 0)
                 return r;
+        r = network_derive_judge(settings, &page.network, &page.judge);
+        if (r < 0)
+                return r;
         if (algorithm_store_bytes(settings, network_observation_bytes(&page.network),
                             network_frames(&page.network, spec),
                             page.network.n_action) > settings->learner_memory_max_bytes)
@@ -513,11 +518,12 @@ int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPag
                         algorithm_pair_steps(settings) > 0, noise_bytes(&page.network), &page.segment);
         if (r < 0)
                 return r;
-        r = policy_layout(&page.network, distribution_banks(distribution_of(settings), settings),
-                        &page.policy);
+        r = policy_layout(&page.network, &page.judge,
+                        distribution_banks(distribution_of(settings), settings), &page.policy);
+        if (r == -E2BIG && policy_layout(&page.network, &page.judge, POLICY_BANKS, &page.policy) >= 0)
+                return -EFBIG;
         if (r < 0)
-                return r == -E2BIG && policy_layout(&page.network, POLICY_BANKS, &page.policy) >= 0 ? -EFBIG
-                                                                                                    : r;
+                return r;
 
         memcpy(ret, &page, sizeof(page));
         return 0;

@@ -43,7 +43,7 @@
                  "MemoryMax= of [Learner]")                                                                 \
         X(IMAGE, "observation.shape: Convolutions= needs an image of two or three dimensions, and no "      \
                  "kernel may be larger than its input")                                                     \
-        X(SIZE, "observation.shape: the network (Convolutions=, HiddenLayers=) or a segment "               \
+        X(SIZE, "observation.shape: the network (Convolutions=, HiddenLayers=, Candidates=) or a segment "  \
                 "(RolloutSteps=, EnvsPerActor=) is too large")                                              \
         X(OTHER, "the spec has changed since the job began: it must depend on the options alone, and its "  \
                  "files must not change")                                                                   \
@@ -173,7 +173,8 @@ static inline uint64_t spec_action_numbers(const ActordEnvSpec *spec) {
  * valid, or envs or steps is 0. */
 int segment_layout(const ActordEnvSpec *spec, uint32_t envs, uint32_t steps, bool pairs,
                 uint64_t carried_bytes, SegmentLayout *ret);
-int policy_layout(const Network *network, uint32_t n_banks, PolicyLayout *ret);
+/* judge NULL or without layers: no critics are published. */
+int policy_layout(const Network *network, const Network *judge, uint32_t n_banks, PolicyLayout *ret);
 
 /* Makes the whole page: spec_check, network_derive, layouts. 0, -E2BIG, -EINVAL; -EFBIG: the policy versions
  * that may be in use at once do not fit; -EOPNOTSUPP: the algorithm needs discrete actions; -EUSERS: the
@@ -294,4 +295,11 @@ static inline const PolicyHead *policy_bank(const void *policy, const PolicyLayo
 
 static inline const float *policy_numbers(const PolicyHead *bank, uint64_t at) {
         return (const float *) ((const uint8_t *) bank + at);
+}
+
+/* The parameters of critic k of those that choose among candidates, which the layout must have
+ * (judges_at). */
+static inline const float *policy_judge(
+                const PolicyHead *bank, const PolicyLayout *l, const Network *judge, uint32_t k) {
+        return policy_numbers(bank, l->judges_at) + k * judge->n_parameters;
 }

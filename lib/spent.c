@@ -30,15 +30,20 @@ static uint64_t layer_operations(const Layer *l) {
         return 0;
 }
 
-uint64_t network_acting_operations(const Network *network) {
+uint64_t network_acting_operations(const Network *network, const Network *judge) {
         uint64_t sum = 0, acts;
 
         assert(network);
+        assert(judge || network->candidates <= 1);
 
         acts = network_acting_layers(network);
         for (uint32_t i = 0; i < network->n_layers; i++)
                 if (acts >> i & 1)
                         sum += layer_operations(&network->layers[i]);
+        if (network->passes > 0)
+                sum *= network->candidates * network->passes;
+        if (network->candidates > 1)
+                sum += network->candidates * JUDGES * network_forward_operations(judge);
         return sum;
 }
 

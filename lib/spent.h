@@ -27,9 +27,10 @@ static inline void spent_count(Spent *spent, ProfileProduct product, uint64_t n,
 }
 
 /* Each function counts the multiplications and additions of one row's matrix products in the network. The
- * first function counts those of acting, without the layers that only the value needs. The second counts
+ * first function counts those of acting, without the layers that only the value needs, but in all passes and
+ * for all candidates, which the network `judge` judges (JobPage). The second counts
  * those of all outputs. The third counts those of all outputs and of the gradient: for the weights of each
  * layer, and for its inputs if these are not the observation. */
-uint64_t network_acting_operations(const Network *network);
+uint64_t network_acting_operations(const Network *network, const Network *judge);
 uint64_t network_forward_operations(const Network *network);
 uint64_t network_gradient_operations(const Network *network);

@@ -71,7 +71,9 @@ static int policy_new(const Trial *trial, const JobPage *page, void **ret) {
         const double *numbers =
                         trial->numbers + request->n_state + request->n_actions * request->action_numbers;
         const uint64_t n_observation = page->network.n_observation;
-        const uint64_t n = _TRIAL_POLICY_NUMBER_MAX + 2 * n_observation + page->network.n_parameters;
+        const uint64_t n_judges = page->policy.judges_at > 0 ? JUDGES * page->judge.n_parameters : 0;
+        const uint64_t n_parameters = page->network.n_parameters;
+        const uint64_t n = _TRIAL_POLICY_NUMBER_MAX + 2 * n_observation + n_parameters + n_judges;
         PolicyHead *head;
         uint8_t *bank;
 
@@ -88,8 +90,8 @@ static int policy_new(const Trial *trial, const JobPage *page, void **ret) {
         numbers += _TRIAL_POLICY_NUMBER_MAX;
         bank_write(bank, page->policy.mean_at, numbers, n_observation);
         bank_write(bank, page->policy.inverse_sd_at, numbers + n_observation, n_observation);
-        bank_write(bank, page->policy.parameters_at, numbers + 2 * n_observation,
-                        page->network.n_parameters);
+        bank_write(bank, page->policy.parameters_at, numbers + 2 * n_observation, n_parameters);
+        bank_write(bank, page->policy.judges_at, numbers + 2 * n_observation + n_parameters, n_judges);
         *ret = bank;
         return 0;
 }

@@ -52,10 +52,36 @@ static int read_scale(const Checkpoint *checkpoint, const char *name, uint32_t n
         return 0;
 }
 
+/* Reads the parameters of a network as doubles. */
+static int read_network(const Checkpoint *checkpoint, const char *name, const char *of,
+                const Network *network, double *ret, char **ret_message) {
+        g_autofree float *parameters = g_new0(float, network->n_parameters);
+        int r;
+
+        r = checkpoint_network(checkpoint, name, of, network, parameters, ret_message);
+        for (uint64_t i = 0; r >= 0 && i < network->n_parameters; i++)
+                ret[i] = parameters[i];
+        return r;
+}
+
+/* Reads the critics that choose among candidates. */
+static int read_judges(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
+                const Network *judge, double *ret, char **ret_message) {
+        for (uint32_t k = 0; judge->n_layers > 0 && k < JUDGES; k++) {
+                char of[NET_NAME_MAX];
+                int r;
+
+                algorithm_net_name(settings->algorithm, net_judge(k), of);
+                r = read_network(checkpoint, name, of, judge, ret + k * judge->n_parameters, ret_message);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 int policy_read(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
                 const ActordEnvSpec *spec, GArray *ret_numbers, char **ret_message) {
-        g_autofree Network *network = g_new0(Network, 1);
-        g_autofree float *parameters = NULL;
+        g_autofree Network *network = g_new0(Network, 1), *judge = g_new0(Network, 1);
         ActordEnvSpec seen;
         double *numbers;
         size_t n;
@@ -64,29 +90,31 @@ int policy_read(const Checkpoint *checkpoint, const char *name, const JobSetting
         r = company_spec(settings, spec, &seen);
         if (r >= 0)
                 r = network_derive(settings, &seen, network);
+        if (r >= 0)
+                r = network_derive_judge(settings, network, judge);
         if (r < 0) {
                 *ret_message = g_strdup_printf("%s: a policy with these settings cannot act in %s (%s)",
                                 name, spec->name, g_strerror(-r));
                 return r;
         }
 
-        parameters = g_new0(float, network->n_parameters);
         n = network->n_observation;
-        g_array_set_size(ret_numbers, (guint) (_TRIAL_POLICY_NUMBER_MAX + 2 * n + network->n_parameters));
+        g_array_set_size(ret_numbers, (guint) (_TRIAL_POLICY_NUMBER_MAX + 2 * n + network->n_parameters +
+                                                      JUDGES * judge->n_parameters));
         numbers = (double *) (void *) ret_numbers->data;
 
         r = read_head(checkpoint, name, settings, network, numbers, ret_message);
         if (r < 0)
                 return r;
-        r = read_scale(checkpoint, name, (uint32_t) n, numbers + _TRIAL_POLICY_NUMBER_MAX, ret_message);
+        numbers += _TRIAL_POLICY_NUMBER_MAX;
+        r = read_scale(checkpoint, name, (uint32_t) n, numbers, ret_message);
         if (r < 0)
                 return r;
-        r = checkpoint_network(checkpoint, name, network, parameters, ret_message);
+        numbers += 2 * n;
+        r = read_network(checkpoint, name, NETWORK_POLICY, network, numbers, ret_message);
         if (r < 0)
                 return r;
-        for (uint64_t i = 0; i < network->n_parameters; i++)
-                numbers[_TRIAL_POLICY_NUMBER_MAX + 2 * n + i] = parameters[i];
-        return 0;
+        return read_judges(checkpoint, name, settings, judge, numbers + network->n_parameters, ret_message);
 }
 
 ExitStatus policy_load(const NamedCheckpoint *checkpoint, const JobFile *job_file, TrialSpec *ret_spec,

@@ -7,9 +7,10 @@
 #include "actorctl/checkpoint-open.h"
 #include "actorctl/trial.h"
 
-/* Reads a policy as an array of double: TrialPolicyNumber, means, inverse deviations, parameters. A learner
- * that continues from this file would publish the same numbers for an environment with this spec. 0; or a
- * negative errno with *ret_message, a sentence, g_free(). */
+/* Reads a policy as an array of double: TrialPolicyNumber, means, inverse deviations, parameters, then those
+ * of the critics that choose among candidates. A learner that continues from this file would publish the
+ * same numbers for an environment with this spec. 0; or a negative errno with *ret_message, a sentence,
+ * g_free(). */
 int policy_read(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
                 const ActordEnvSpec *spec, GArray *ret_numbers, char **ret_message);
 

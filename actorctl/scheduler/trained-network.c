@@ -60,7 +60,7 @@ int trained_network_read(int checkpoint_fd, uint32_t n_choices, float *ret, char
         if (r < 0)
                 return r;
         describe_network(n_choices, network);
-        return checkpoint_network(&checkpoint, name, network, ret, ret_message);
+        return checkpoint_network(&checkpoint, name, NETWORK_POLICY, network, ret, ret_message);
 }
 
 int trained_network_open(const Trained *trained) {

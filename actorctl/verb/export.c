@@ -191,6 +191,10 @@ static ExitStatus export_model(const Options *options, const Format *format, con
                                 g_strerror(errno));
                 return STATUS_FAILED;
         }
+        if (model->network.candidates > 1 && !options->quiet)
+                complain("%s: the critics that choose one of %u candidates are not exported, so the policy "
+                         "in the file makes one action",
+                                checkpoint->name, model->network.candidates);
         /* this name differs from that of a copy of the whole checkpoint */
         return write_out(options, word, -EBADF, bytes,
                         format->make ? format->ending : "-weights.safetensors");

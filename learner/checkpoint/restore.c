@@ -102,6 +102,23 @@ static int check_metadata(const Learner *l, const Checkpoint *checkpoint) {
         return check_meaning(l, checkpoint->file);
 }
 
+/* Rounds that overlap go on with policy versions that the checkpoint holds, and only a policy with several
+ * candidates has critics in each version. */
+static int check_candidates(const Learner *l, const Safetensors *file) {
+        const char *theirs = metadata_of(file, setting_row(SETTING_Learner_Candidates)) ?: "1";
+        char ours[SETTING_TEXT_MAX];
+
+        (void) setting_print(l->context.settings, SETTING_Learner_Candidates, ours);
+        if (!distribution_overlaps(distribution_of(l->context.settings)) ||
+                        (strcmp(theirs, "1") == 0) == (strcmp(ours, "1") == 0))
+                return 0;
+        return refuse(-EMEDIUMTYPE,
+                        "it has [Learner] Candidates=%.80s, but the job has %s: under [Distribution] "
+                        "Policy=async unfinished rollouts go on with earlier policies, which hold critics "
+                        "only if there are several candidates; set it back",
+                        theirs, ours);
+}
+
 /* The settings that, with the environment, decide which tensors there are, and their shapes. */
 static const Setting shaping[] = {
         SETTING_Job_Algorithm,
@@ -174,10 +191,10 @@ static int read_statistics(const Safetensors *file, TensorRow *row) {
         return r;
 }
 
-/* Whether the tensor is state of the slots. Such state does not affect a policy's actions in a new
- * episode. */
-static bool is_of_slots(const char *tensor) {
-        return strncmp(tensor, "slots.", strlen("slots.")) == 0;
+/* Whether the tensor is state of the slots or of unfinished rollouts. Such state does not affect the newest
+ * policy's actions in a new episode. */
+static bool is_of_rollouts(const char *tensor) {
+        return strncmp(tensor, "slots.", strlen("slots.")) == 0 || strcmp(tensor, "policy.banks") == 0;
 }
 
 static int read_tensors(Learner *l, const Checkpoint *checkpoint, bool plays) {
@@ -194,7 +211,7 @@ static int read_tensors(Learner *l, const Checkpoint *checkpoint, bool plays) {
         for (size_t i = 0; i < n; i++) {
                 r = rows[i].data == &l->statistics ? read_statistics(file, &rows[i])
                                                    : safetensors_read(file, &rows[i]);
-                if (r == -EMEDIUMTYPE && plays && is_of_slots(rows[i].name))
+                if (r == -EMEDIUMTYPE && plays && is_of_rollouts(rows[i].name))
                         continue;
                 if (r == -ENOENT || r == -EMEDIUMTYPE)
                         return refuse_shape(l, file, rows[i].name, r == -ENOENT);
@@ -272,6 +289,10 @@ static bool bank_possible(const Learner *l, uint64_t bank, uint64_t policy_versi
         const PolicyHead *head = policy_bank(l->context.policy, layout, bank);
         size_t n = l->batch->n_observation;
 
+        for (uint32_t k = 0; layout->judges_at > 0 && k < JUDGES; k++)
+                if (!floats_finite(policy_judge(head, layout, &l->context.page->judge, k),
+                                    l->context.page->judge.n_parameters, -INFINITY))
+                        return false;
         return head->policy_version == policy_version && head->n_env_steps <= l->episodes->n_env_steps &&
                head->observation_clip == learner_observation_clip(l->context.settings) &&
                head->epsilon >= 0.0 && head->epsilon <= 1.0 &&
@@ -281,8 +302,8 @@ static bool bank_possible(const Learner *l, uint64_t bank, uint64_t policy_versi
                                -INFINITY);
 }
 
-/* Whether the actors that were acting can continue with their policy versions. */
-static bool flights_possible(const Learner *l) {
+/* Whether the actors that were acting can continue with their policy versions. plays: none will. */
+static bool flights_possible(const Learner *l, bool plays) {
         const Arrival *arrival = &l->context.worker->arrival;
         uint32_t n_actors = l->batch->n_actors_max;
 
@@ -293,7 +314,7 @@ static bool flights_possible(const Learner *l) {
         for (uint32_t a = 0; a < n_actors; a++) {
                 const Flight *flight = &arrival->flights[a];
 
-                if (!arrival_acts(arrival, a))
+                if (plays || !arrival_acts(arrival, a))
                         continue;
                 /* The bank of the newest version is written again from the learner's parameters, so only the
                  * version's number is checked. */
@@ -372,10 +393,15 @@ static int restore_file(Learner *l, bool plays) {
         r = check_metadata(l, &checkpoint);
         if (r < 0)
                 return r;
+        if (!plays) {
+                r = check_candidates(l, checkpoint.file);
+                if (r < 0)
+                        return r;
+        }
         r = read_tensors(l, &checkpoint, plays);
         if (r < 0)
                 return r;
-        if (!numbers_possible(l) || !stores_possible(l->runtime) || !flights_possible(l))
+        if (!numbers_possible(l) || !stores_possible(l->runtime) || !flights_possible(l, plays))
                 return refuse(-EBADMSG, "some of its numbers are impossible: the file is damaged");
         begin_slots(l, checkpoint.file);
         if (l->context.learner == 0)

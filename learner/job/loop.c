@@ -336,7 +336,9 @@ int fused_take_policy(Fused *fused, const Fused *from) {
 
         if (network->n_layers != theirs->n_layers || network->n_parameters != theirs->n_parameters ||
                         network->n_observation != theirs->n_observation ||
-                        network->n_action != theirs->n_action || l->bank_bytes != other->bank_bytes)
+                        network->n_action != theirs->n_action ||
+                        fused->page.judge.n_parameters != from->page.judge.n_parameters ||
+                        l->bank_bytes != other->bank_bytes)
                 return -EINVAL;
 
         fused->policy_version = from->policy_version;

@@ -356,6 +356,27 @@ def consistency_refused():
     assert r.status == 0 and b"actor.denoiser.0.weight" in open(path("policy"), "rb").read(), r
 
 
+@story("candidates change no policy that learns from recorded episodes, only how it acts, and an export plays what `eval` plays")
+def candidates():
+    data = recorded()
+    for algorithm in ("consistency", "diffusion-ql"):
+        words = (*SHORT, "Job.StopSteps=3000", "Learner.LearningRate=0.001")
+        one, fifty = (offline(algorithm, data, *words, f"Learner.Candidates={n}") for n in (1, 50))
+        equal(policy(one), policy(fifty), f"policies of {algorithm} with one candidate and with fifty")
+        checkpoint = re.search(r"^checkpoint (.*)$", one.out, re.M)[1]
+        returns = set()
+        for sets in ((), ("Learner.Candidates=50",), ("Learner.Candidates=50", "Evaluation.Stochastic=yes")):
+            words = [w for s in sets for w in ("--set", s)]
+            played = ctl("eval", checkpoint, "--episodes=5", "--json", *words).json["return_mean"]
+            got = foreign(MINARI, rollouts(checkpoint, "chosen", 5, *words))["returns"]
+            assert close(sum(got) / 5, played), (algorithm, sets, got, played)
+            returns.add(round(played, 6))
+        equal(len(returns), 3, f"ways in which {algorithm} acts: {returns}")
+        # One candidate is drawn in either case, and no random action replaces it
+        drawn = ctl("eval", checkpoint, "--episodes=5", "--json", "--set", "Evaluation.Stochastic=yes").json["return_mean"]
+        assert round(drawn, 6) in returns, (algorithm, drawn, returns)
+
+
 @story("a job goes on from recorded episodes with actors that act, and a policy is fine-tuned from there")
 def on_from_there():
     data = recorded()

@@ -100,6 +100,17 @@ def number_of_nodes():
         assert (r.cpu_s["nodes"] > 0) == (n > 0), r.cpu_s
 
 
+@story("actors on nodes choose among candidates by the critics of each policy version")
+def candidates():
+    sets = ("Learner.Dataset=", "Scaling.Actors=6", "Actor.EnvsPerActor=2", "Actor.RolloutSteps=64", "Job.StopSteps=61440", "Learner.ReplayMin=1000",
+            "Learner.TrainRatio=0.005", "Learner.MinibatchSize=32", "Learner.EpsilonStart=0.05", "Learner.Candidates=50", "Evaluation.Episodes=0",
+            "Billing.Clock=model")
+    r = Elsewhere(2).run("Distribution.Nodes=2", example="pendulum-consistency", small=sets)
+    assert r.nodes["max"] == 2 and r.cpu_s["nodes"] > 0, (r.nodes, r.cpu_s)
+    want = telling.run("pendulum-consistency", *sets, seed=7)
+    equal((r.policy_sha256, r.state_sha256), (want.policy_sha256, want.state_sha256), "policy and state with nodes and without")
+
+
 @story("a job goes on without nodes while the cluster has none free, and with the same policy")
 def pending():
     e = Elsewhere(1, delay=3600)

@@ -228,7 +228,7 @@ def images_refused():
 
 @story("networks that are too large or have no layer, and actions that a critic's algorithm cannot take, are refused by the key or the space")
 def networks_refused():
-    for example, sets, words in (("cartpole", "Learner.HiddenLayers=65536", "the network (Convolutions=, HiddenLayers=)"),
+    for example, sets, words in (("cartpole", "Learner.HiddenLayers=65536", "the network (Convolutions=, HiddenLayers=, Candidates=)"),
                                  ("cartpole", "Learner.HiddenLayers=0", "needs a hidden layer"),
                                  ("catch", "Learner.Convolutions=9000x3", "with at most 1024 channels"),
                                  *((f"pendulum-{a}", "Job.Environment=CartPole-v1", "action.kind: Algorithm= needs continuous actions")

@@ -108,7 +108,7 @@ static void policy_make(Policy *p) {
                 .reward_high = 1,
         };
         g_assert_cmpint(network_derive(&settings, &p->spec, &p->page.network), ==, 0);
-        g_assert_cmpint(policy_layout(&p->page.network, 2, &p->page.policy), ==, 0);
+        g_assert_cmpint(policy_layout(&p->page.network, NULL, 2, &p->page.policy), ==, 0);
         p->bank = aligned_alloc(64, p->page.policy.bank_bytes);
         memset(p->bank, 0, p->page.policy.bank_bytes);
         p->parameters = (float *) ((uint8_t *) p->bank + p->page.policy.parameters_at);

@@ -150,7 +150,7 @@ static void test_squashed_network(void) {
 
         g_assert_cmpuint(network_acting_layers(&network), ==, 7);
         g_assert_cmpuint(forward_parameters(&network), ==, 3);
-        g_assert_cmpint(policy_layout(&network, POLICY_BANKS, &layout), ==, 0);
+        g_assert_cmpint(policy_layout(&network, NULL, POLICY_BANKS, &layout), ==, 0);
         head = aligned_alloc(64, layout.bank_bytes);
         memset(head, 0, layout.bank_bytes);
         head->epsilon = 0.25;

@@ -2,7 +2,7 @@
 /* Compares each layer of convolutions of the forward pass, bit for bit, with sums over the layer before it,
  * in the documented order of additions. The source is included, since only it shows what hidden layers
  * write. */
-#include "lib/forward.c" /* NOLINT(bugprone-suspicious-include) */
+#include "lib/forward-layers.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <glib.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 /* Tests the forward pass: against sums in double precision; against the documented order of additions, bit
  * for bit and in each vector width of this host; and rows alone against rows together. The source is
  * included, since only it shows the outputs of hidden layers. */
-#include "lib/forward.c" /* NOLINT(bugprone-suspicious-include) */
+#include "lib/forward-layers.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <float.h>
 #include <glib.h>
@@ -457,7 +457,7 @@ static void test_forward_values(void) {
 
         page.spec = spec;
         g_assert_cmpint(network_derive(&settings, &spec, &page.network), ==, 0);
-        g_assert_cmpint(policy_layout(&page.network, POLICY_BANKS, &page.policy), ==, 0);
+        g_assert_cmpint(policy_layout(&page.network, NULL, POLICY_BANKS, &page.policy), ==, 0);
         head = aligned_alloc(64, page.policy.bank_bytes);
         memset(head, 0, page.policy.bank_bytes);
         head->epsilon = 0.25;

@@ -277,7 +277,7 @@ static void test_policy(void) {
         Network network = { .n_observation = 11, .n_action = 3, .n_parameters = 12345 };
         PolicyLayout l;
 
-        g_assert_cmpint(policy_layout(&network, POLICY_BANKS, &l), ==, 0);
+        g_assert_cmpint(policy_layout(&network, NULL, POLICY_BANKS, &l), ==, 0);
         g_assert_cmpuint(l.mean_at, ==, 64);
         g_assert_cmpuint(l.inverse_sd_at, >=, l.mean_at + 44);
         g_assert_cmpuint(l.parameters_at, >=, l.inverse_sd_at + 44);
@@ -287,9 +287,9 @@ static void test_policy(void) {
         g_assert_cmpuint(l.segment_bytes, ==, POLICY_BANKS * l.bank_bytes);
 
         network.n_parameters = UINT64_MAX / 4;
-        g_assert_cmpint(policy_layout(&network, POLICY_BANKS, &l), ==, -E2BIG);
+        g_assert_cmpint(policy_layout(&network, NULL, POLICY_BANKS, &l), ==, -E2BIG);
         network.n_parameters = SEGMENT_BYTES_MAX / 4;
-        g_assert_cmpint(policy_layout(&network, POLICY_BANKS, &l), ==, -E2BIG);
+        g_assert_cmpint(policy_layout(&network, NULL, POLICY_BANKS, &l), ==, -E2BIG);
 }
 
 static void test_page(void) {

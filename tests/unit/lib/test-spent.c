@@ -24,14 +24,14 @@ static void test_dense(void) {
         uint64_t first = 6 * 64, policy = 64 * 32 + 32 * 5, value = 64 * 32 + 32;
         Network network = network_make(&settings, &spec);
 
-        g_assert_cmpuint(network_acting_operations(&network), ==, 2 * (first + policy));
+        g_assert_cmpuint(network_acting_operations(&network, NULL), ==, 2 * (first + policy));
         g_assert_cmpuint(network_forward_operations(&network), ==, 2 * (2 * first + policy + value));
         g_assert_cmpuint(network_gradient_operations(&network), ==,
                         2 * (2 * 2 * first + 3 * (policy + value)));
 
         settings.shared_network = true;
         network = network_make(&settings, &spec);
-        g_assert_cmpuint(network_acting_operations(&network), ==, 2 * (first + policy));
+        g_assert_cmpuint(network_acting_operations(&network, NULL), ==, 2 * (first + policy));
         g_assert_cmpuint(network_forward_operations(&network), ==, 2 * (first + policy + 32));
         g_assert_cmpuint(network_gradient_operations(&network), ==, 2 * (2 * first + 3 * (policy + 32)));
 }
@@ -55,6 +55,31 @@ static void test_convolution(void) {
 
         g_assert_cmpuint(network_forward_operations(&network), ==, 2 * (squares + dense + heads));
         g_assert_cmpuint(network_gradient_operations(&network), ==, 2 * (2 * squares + 3 * (dense + heads)));
+}
+
+/* A policy of two passes, with one candidate or five, each of which two critics judge. */
+static void test_candidates(void) {
+        ActordEnvSpec spec = {
+                .observation = { .kind = ACTORD_BOX, .element = ACTORD_F32, .n_dims = 1, .shape = { 6 } },
+                .action = { .kind = ACTORD_BOX,
+                                .element = ACTORD_F32,
+                                .n_dims = 1,
+                                .shape = { 2 },
+                                .low = -1,
+                                .high = 1 },
+        };
+        uint64_t pass = (6 + 2 + TIME_EMBEDDING) * 16 + 16 * 2, critic = (6 + 2) * 16 + 16;
+
+        for (uint32_t n = 1; n <= 5; n += 4) {
+                JobSettings settings = {
+                        .algorithm = ALGORITHM_CONSISTENCY, .hidden_layers = { 1, { 16 } }, .candidates = n
+                };
+                Network network = network_make(&settings, &spec), judge;
+
+                g_assert_cmpint(network_derive_judge(&settings, &network, &judge), ==, 0);
+                g_assert_cmpuint(network_acting_operations(&network, &judge), ==,
+                                n == 1 ? 2 * 2 * pass : n * 2 * (2 * pass + 2 * critic));
+        }
 }
 
 static void test_off(void) {
@@ -81,6 +106,7 @@ int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/spent/dense", test_dense);
         g_test_add_func("/spent/convolution", test_convolution);
+        g_test_add_func("/spent/candidates", test_candidates);
         g_test_add_func("/spent/off", test_off);
         g_test_add_func("/spent/add", test_add);
         return g_test_run();
