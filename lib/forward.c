@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/forward-internal.h"
+#include "lib/normals.h"
 #include "lib/slot.h"
 
 /* Copies the outputs of layer i for row r to their place among the parameters of the action's distribution,
@@ -45,8 +46,8 @@ void forward_draw(Forward *forward, size_t row, ActordRandom *random) {
 
         assert(row < FORWARD_ROWS_MAX);
 
-        for (size_t k = 0; k < n; k++)
-                forward->noise[row * n + k] = (float) actord_random_normal(random);
+        if (n > 0)
+                random_draw_normals(random, (uint32_t) n, forward->noise + row * n);
 }
 
 /* The noise of a candidate: [passes][n_action]. After the passes, the last part is its action. */

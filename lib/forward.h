@@ -58,8 +58,9 @@ void forward_row(Forward *forward, const void *observation, float *ret_parameter
 void forward_rows(Forward *forward, const void *observations, size_t stride, size_t n_rows,
                 float *ret_parameters);
 
-/* Draws the noise for all candidates and passes of the row. The next forward_rows() removes it from the
- * row's action. Only policies that act by passes draw noise. */
+/* Draws the noise for all candidates and passes of the row, from a stream from which only normal numbers
+ * have been drawn. The next forward_rows() removes it from the row's action. Only policies that act by
+ * passes draw noise. */
 void forward_draw(Forward *forward, size_t row, ActordRandom *random);
 
 /* These two steps turn a raw observation into the network's input, for learners, too. The first makes

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The kernel of lib/normals.h, as a template for lib/each-width.h. A lane is a stream. Each lane does the
- * operations of philox4x32(), double_log(), sqrt() and double_cos_turn() in their order, without branches.
- * The numbers that reach these functions here are never special: the logarithm's are in (0, 1] and normal,
- * and the cosine's in [0, 1). The file has no include guard, on purpose. */
+/* The kernels of lib/normals.h, as a template for lib/each-width.h. Each lane does the operations of
+ * philox4x32(), double_log(), sqrt() and double_cos_turn() in their order, without branches. The numbers
+ * that reach these functions here are never special: the logarithm's are in (0, 1] and normal, and the
+ * cosine's in [0, 1). The file has no include guard, on purpose. */
 
 enum { KERNEL(LANES) = KERNEL_WIDTH / 2 };
 
@@ -78,6 +78,20 @@ KERNEL_INLINE KERNEL(Doubles) KERNEL(cos_turn)(KERNEL(Doubles) turn) {
                         (((KERNEL(Words)) sine & is_sine) | ((KERNEL(Words)) cosine & ~is_sine)) ^ sign);
 }
 
+/* As actord_random_normal(), from the blocks with the counters c. */
+KERNEL_INLINE KERNEL(Floats) KERNEL(normal)(KERNEL(Words) * c, const uint32_t key[2]) {
+        enum { LANES = KERNEL(LANES) };
+        KERNEL(Doubles) radius;
+
+        KERNEL(philox)(c, key);
+        radius = -2.0 * KERNEL(log)(1.0 - KERNEL(fraction)(c[0], c[1]));
+        for (uint32_t l = 0; l < LANES; l++)
+                radius[l] = sqrt(radius[l]);
+        return __builtin_convertvector(
+                        radius * KERNEL(cos_turn)(KERNEL(fraction)(c[2], c[3])), KERNEL(Floats));
+}
+
+/* A lane is a stream. */
 KERNEL_TARGET static void KERNEL(normals)(const ActordRandom *first, const uint32_t *slots, uint32_t n_rows,
                 uint32_t n, float *ret, size_t stride) {
         enum { LANES = KERNEL(LANES) };
@@ -94,21 +108,30 @@ KERNEL_TARGET static void KERNEL(normals)(const ActordRandom *first, const uint3
                         KERNEL(Words)
                         none = {}, c[4] = { none + k, none + first->counter[1], streams | first->counter[2],
                                 none + first->counter[3] };
-                        KERNEL(Doubles) radius;
-                        KERNEL(Floats) numbers;
+                        KERNEL(Floats) numbers = KERNEL(normal)(c, first->key);
 
-                        KERNEL(philox)(c, first->key);
-                        radius = -2.0 * KERNEL(log)(1.0 - KERNEL(fraction)(c[0], c[1]));
-                        for (uint32_t l = 0; l < LANES; l++)
-                                radius[l] = sqrt(radius[l]);
-                        numbers = __builtin_convertvector(
-                                        radius * KERNEL(cos_turn)(KERNEL(fraction)(c[2], c[3])),
-                                        KERNEL(Floats));
                         memcpy(ret + k * stride + i, &numbers, n_lanes * sizeof(float));
                 }
         }
 }
 
+/* A lane is a block of one stream. */
+KERNEL_TARGET static void KERNEL(sequence)(const ActordRandom *random, uint32_t n, float *ret) {
+        enum { LANES = KERNEL(LANES) };
+        KERNEL(Words) none = {}, blocks = {};
+
+        for (uint32_t l = 0; l < LANES; l++)
+                blocks[l] = (uint64_t) random->counter[0] + l;
+        for (uint32_t k = 0; k < n; k += LANES) {
+                KERNEL(Words)
+                c[4] = { blocks + k, none + random->counter[1], none + random->counter[2],
+                        none + random->counter[3] };
+                KERNEL(Floats) numbers = KERNEL(normal)(c, random->key);
+
+                memcpy(ret + k, &numbers, (n - k < LANES ? n - k : LANES) * sizeof(float));
+        }
+}
+
 #undef KERNEL_INLINE
 
-static const Kernels KERNEL(table) = { .normals = KERNEL(normals) };
+static const Kernels KERNEL(table) = { KERNEL(normals), KERNEL(sequence) };

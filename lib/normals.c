@@ -13,6 +13,7 @@
 typedef struct Kernels {
         void (*normals)(const ActordRandom *first, const uint32_t *slots, uint32_t n_rows, uint32_t n,
                         float *ret, size_t stride);
+        void (*sequence)(const ActordRandom *random, uint32_t n, float *ret);
 } Kernels;
 
 #define KERNEL_TEMPLATE "lib/normals-wide.h"
@@ -27,6 +28,16 @@ void random_normals(uint64_t seed, RandomPurpose purpose, const uint32_t *slots,
 
         random_begin(&first, seed, purpose, 0, ordinal, step);
         kernels_chosen()->normals(&first, slots, n_rows, n, ret, stride);
+}
+
+void random_draw_normals(ActordRandom *random, uint32_t n, float *ret) {
+        assert(random->n_left == 0);
+        assert(n <= UINT32_MAX - random->counter[0]);
+        assert(ret || n == 0);
+
+        /* a normal number takes the four words of a block */
+        kernels_chosen()->sequence(random, n, ret);
+        random->counter[0] += n;
 }
 
 void random_skip_normals(ActordRandom *random, uint32_t n) {

@@ -250,6 +250,33 @@ static void test_rows(void) {
         }
 }
 
+/* With any width, one stream gives the numbers that it gives one by one, and goes on after them. */
+static void test_sequence(void) {
+        enum { MOST = 70, GUARD = 16 };
+
+        for (Width width = 0; width < _WIDTH_MAX; width++) {
+                if (!width_present(width))
+                        continue;
+                width_choose(width);
+                for (uint32_t n = 0; n <= MOST; n++) {
+                        float many[MOST + GUARD], expected[MOST + GUARD];
+                        ActordRandom random, reference;
+
+                        random_begin(&random, n, RANDOM_ACTION, RANDOM_SLOT_MAX, 1, n);
+                        for (uint32_t k = 0; k < n % 4; k++)
+                                (void) actord_random_normal(&random);
+                        reference = random;
+                        for (uint32_t k = 0; k < MOST + GUARD; k++)
+                                many[k] = expected[k] = -99.0f;
+                        for (uint32_t k = 0; k < n; k++)
+                                expected[k] = (float) actord_random_normal(&reference);
+                        random_draw_normals(&random, n, many);
+                        g_assert_cmpmem(many, sizeof(many), expected, sizeof(expected));
+                        g_assert_cmpuint(actord_random_u32(&random), ==, actord_random_u32(&reference));
+                }
+        }
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
 
@@ -262,6 +289,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/rng/uniform-bound", test_uniform_stays_below_its_bound);
         g_test_add_func("/rng/normal", test_normal);
         g_test_add_func("/rng/rows", test_rows);
+        g_test_add_func("/rng/sequence", test_sequence);
         g_test_add_func("/rng/below", test_below);
 
         return g_test_run();
