@@ -6,9 +6,11 @@ offline.py run [--seeds N] [--only WORD,...]   the data sets, and the trainings 
 offline.py table                               writes the tables into the page
 offline.py check                               fails if the page's tables are not those of the cells
 
-A training is a line of docs/experiments/offline.csv as soon as it is done. The words of --only choose among tasks, kinds of data and
+A training is a line of docs/experiments/offline.csv as soon as it is done. Policies that are made of noise also play the same episodes as in
+the authors' programs, where the critics choose one of 50 actions: these are lines of their own, and such a training is repeated if only its
+second line is missing. The words of --only choose among tasks, kinds of data and
 algorithms. Data sets lie in build/offline, and are made again if they are gone; offline-data.csv says how many steps they have."""
-import argparse, fcntl, os, re
+import argparse, fcntl, json, os, re
 from typing import NamedTuple
 from generative import ctl, job
 from intervals import interval, mean
@@ -23,6 +25,10 @@ EPISODES = 20
 GRADIENT_STEPS = 200000
 KINDS = ("medium", "medium-replay")
 ALGORITHMS = ("bc", "td3-bc", "consistency", "diffusion-ql")
+# The second line of a training, and what its evaluation sets: the papers' programs draw an action by the critics in evaluations, too.
+CHOSEN = {one: f"{one}, 50 candidates" for one in ("consistency", "diffusion-ql")}
+AS_CHOSEN = ("--set=Learner.Candidates=50", "--set=Evaluation.Stochastic=yes")
+LINES = tuple(line for one in ALGORITHMS for line in (one, CHOSEN.get(one)) if line)
 
 
 class Task(NamedTuple):
@@ -76,13 +82,13 @@ def recorded(task, kind):
 
 
 def train(task, kind, algorithm, seed):
+    """What the job found, and its last checkpoint."""
     path, n_steps = recorded(task, kind)
     sets = [one for one in SETS if one.split("=")[0] not in UNREAD.get(algorithm, ())]
     # The whole data set is read before the first gradient step; then there is one for each step that is read
     words = [f"Job.Environment={task}", f"Job.Seed={seed}", f"Learner.Dataset={path}", f"Learner.ReplaySize={n_steps}",
              f"Learner.ReplayMin={n_steps}", f"Job.StopSteps={n_steps + GRADIENT_STEPS}"]
-    found, _ = job(algorithm, (*words, *sets, *OWN[algorithm]))
-    return found
+    return job(algorithm, (*words, *sets, *OWN[algorithm]))
 
 
 def data_order(row):
@@ -90,7 +96,19 @@ def data_order(row):
 
 
 def cell_order(cell):
-    return *data_order(cell), ALGORITHMS.index(cell["algorithm"]), int(cell["seed"])
+    return *data_order(cell), LINES.index(cell["algorithm"]), int(cell["seed"])
+
+
+def note(key, mean_, deviation, found):
+    """Enters a line, unless it is there; then it must be of the same policy."""
+    there = next((cell for cell in read(CELLS) if all(cell[word] == value for word, value in key.items())), None)
+    policy = found["policy_sha256"][:16]
+    if there and there["policy"] != policy:
+        raise RuntimeError(f"{key}: the policy is {policy}, but {CELLS} has {there['policy']}")
+    print(*key.values(), mean_, found["cpu_s"]["scope"], flush=True)
+    if not there:
+        enter(CELLS, COLUMNS, {**key, "evaluation": f"{mean_:.2f}", "deviation": f"{deviation:.1f}",
+                               "cpu_s": f"{found['cpu_s']['scope']:.1f}", "policy": policy}, cell_order)
 
 
 def run(n_seeds, tasks, kinds, algorithms):
@@ -98,13 +116,15 @@ def run(n_seeds, tasks, kinds, algorithms):
         for task in tasks:
             for kind in kinds:
                 for algorithm in algorithms:
-                    key = {"task": task, "data": kind, "algorithm": algorithm, "seed": str(seed)}
-                    if is_there(CELLS, key):
+                    lines = [line for line in (algorithm, CHOSEN.get(algorithm)) if line]
+                    keys = [{"task": task, "data": kind, "algorithm": line, "seed": str(seed)} for line in lines]
+                    if all(is_there(CELLS, key) for key in keys):
                         continue
-                    found = train(task, kind, algorithm, seed)
-                    print(task, kind, algorithm, seed, found["evaluation_mean"], found["cpu_s"]["scope"], flush=True)
-                    enter(CELLS, COLUMNS, {**key, "evaluation": f"{found['evaluation_mean']:.2f}", "deviation": f"{found['evaluation_sd']:.1f}",
-                                           "cpu_s": f"{found['cpu_s']['scope']:.1f}", "policy": found["policy_sha256"][:16]}, cell_order)
+                    found, checkpoint = train(task, kind, algorithm, seed)
+                    note(keys[0], found["evaluation_mean"], found["evaluation_sd"], found)
+                    for key in keys[1:]:
+                        played = json.loads(ctl("eval", checkpoint, f"--episodes={EPISODES}", "--json", *AS_CHOSEN))
+                        note(key, played["return_mean"], played["return_sd"], found)
 
 
 def of(task, kind, algorithm):
@@ -129,7 +149,7 @@ def returns():
     lines = ["| task | data | policy | seeds | return | less bc, by seeds | CPU, s |", "|---|---|---|--:|---|---|--:|"]
     for task in TASKS:
         for kind in KINDS:
-            for algorithm in ALGORITHMS:
+            for algorithm in LINES:
                 cells = [cell for cell in read(CELLS) if (cell["task"], cell["data"], cell["algorithm"]) == (task, kind, algorithm)]
                 if cells:
                     less = "" if algorithm == "bc" else difference(task, kind, algorithm, "bc")
