@@ -189,7 +189,7 @@ static int leaf_limit(const Cgroup *cgroup, int fd, const LeafLimits *limits) {
 }
 
 int leaf_make(const Cgroup *cgroup, const char *name, const LeafLimits *limits, Leaf *ret) {
-        _cleanup_close_ int fd = -EBADF, freeze_fd = -EBADF;
+        _cleanup_close_ int fd = -EBADF;
         int r;
 
         assert(cgroup && cgroup->fd >= 0);
@@ -204,13 +204,9 @@ int leaf_make(const Cgroup *cgroup, const char *name, const LeafLimits *limits, 
         r = leaf_limit(cgroup, fd, limits);
         if (r < 0)
                 return r;
-        freeze_fd = openat(fd, "cgroup.freeze", O_WRONLY | O_CLOEXEC);
-        if (freeze_fd < 0)
-                return -errno;
 
         (void) snprintf(ret->name, sizeof(ret->name), "%s", name);
         ret->fd = TAKE_FD(fd);
-        ret->freeze_fd = TAKE_FD(freeze_fd);
         return 0;
 }
 
@@ -218,7 +214,6 @@ void leaf_done(const Cgroup *cgroup, Leaf *leaf, bool remove) {
         if (leaf->fd < 0)
                 return;
 
-        leaf->freeze_fd = close_fd(leaf->freeze_fd);
         leaf->fd = close_fd(leaf->fd);
         if (remove)
                 (void) unlinkat(cgroup->fd, leaf->name, AT_REMOVEDIR);
@@ -253,8 +248,8 @@ void leaf_remove_thread(const Leaf *leaf, uint32_t k) {
 }
 
 void leaf_freeze(const Leaf *leaf, bool freeze) {
-        if (leaf->freeze_fd >= 0)
-                (void) !pwrite(leaf->freeze_fd, freeze ? "1" : "0", 1, 0);
+        if (leaf->fd >= 0)
+                (void) write_file(leaf->fd, "cgroup.freeze", freeze ? "1" : "0");
 }
 
 void leaf_kill(const Leaf *leaf) {

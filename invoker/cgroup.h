@@ -31,11 +31,11 @@ typedef struct LeafLimits {
 
 typedef struct Leaf {
         char name[32];
-        int fd, freeze_fd;
+        int fd;
 } Leaf;
 
 #define LEAF_EMPTY \
-        { .fd = -EBADF, .freeze_fd = -EBADF }
+        { .fd = -EBADF }
 
 /* Moves the caller into a leaf of its own, unless it is there already, and enables every available one of
  * these controllers for leaves. */

@@ -14,7 +14,7 @@ BUILD = os.path.abspath(os.environ.get("B", os.path.join(ROOT, "build")))
 NUMBERS = [int(n) for n in os.environ.get("ACTORS", "64 256 1000 4000").split()]
 RUNS = int(os.environ.get("ACTORS_RUNS", 3))
 INVOCATIONS = 40000  # of a run, so that each takes seconds
-FILES_OF_AN_ACTOR, FILES_BESIDE = 11, 200
+FILES_OF_AN_ACTOR, FILES_BESIDE = 9, 200
 
 
 def run(n_actors, state):

@@ -5,7 +5,7 @@ import re, resource, statistics
 from story import *
 
 TINY = ("Actor.EnvsPerActor=1", "Actor.RolloutSteps=4", "Learner.Epochs=1", "Job.StopReturn=")
-FILES_OF_A_PROCESS, FILES_BESIDE = 10, 100
+FILES_OF_A_PROCESS, FILES_BESIDE = 8, 100
 PARKED_KIB_MOST = 300
 
 

@@ -125,7 +125,7 @@ static void test_peak(void) {
 static void test_threads_absent(void) {
         g_autofree char *path = g_dir_make_tmp("test-meter-XXXXXX", NULL);
         int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        Leaf leaf = { .fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .freeze_fd = -EBADF };
+        Leaf leaf = { .fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
         const Leaf none = LEAF_EMPTY;
         ThreadMeters meters = {};
 
