@@ -147,9 +147,6 @@ pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd) {
                 worker->verdict = verdict_free(worker->verdict);
                 return pid;
         }
-        /* Later children do not inherit this page. */
-        verdict_keep(worker->verdict);
-
         worker->pid = pid;
         worker->pid_fd = pid_fd;
         meter_watch(&worker->meter, pid, proc_fd);

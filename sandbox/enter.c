@@ -334,5 +334,5 @@ void sandbox_enter(const Sandbox *sandbox, const SandboxEntry *entry) {
                         _exit(steps[i].status);
                 }
         }
-        (void) verdict_free(entry->verdict);
+        verdict_leave();
 }

@@ -69,8 +69,7 @@ typedef struct SandboxEntry { /* values that differ from child to child */
          * none, and they may be anywhere. */
         uint64_t words_at;
         const char *name; /* for comm and the host's name: actord-actor, actord-relay, actord-learner */
-        /* A page in which the child notes the step that failed. Only the parent and the child map it, and
-         * the child unmaps it at the end. NULL: only the exit status reports a failure. */
+        /* where the child notes the step that failed; NULL: only the exit status reports a failure */
         Verdict *verdict;
 } SandboxEntry;
 
