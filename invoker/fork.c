@@ -3,12 +3,22 @@
  * is in the invoker's program, too. An actor is forked without exec, so an administrator's environment is
  * loaded once for all actors. Before its sandbox closes, the actor maps its own memory at new addresses, and
  * unmaps the invoker's job page and settings. A learner's child is confined here, and goes on in
- * learner.c. */
+ * learner.c.
+ *
+ * The invoker has nine descriptors for each actor. If each new actor got a copy of them all, a start would
+ * take the longer the more actors there are. So from SHARING_FROM descriptors on, an actor begins by sharing
+ * the invoker's table, in which it changes nothing. Its own table then gets only the low numbers
+ * (step_descriptors() in sandbox/enter.c). The descriptors that it keeps are lent to it under such numbers.
+ * Meanwhile the invoker waits, since it lends the same numbers to the next actor. */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -19,11 +29,18 @@
 #include "invoker/address.h"
 #include "invoker/fork.h"
 #include "invoker/relay.h"
+#include "lib/boottime.h"
+#include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
 #include "sandbox/sandbox.h"
 
 #define ACTOR_SPIN_NSEC 20000u /* how long an actor spins for the learner's actions */
+/* With fewer descriptors than this, copying them takes less time than the wait, above all on a busy host. */
+#define SHARING_FROM 2048
+/* The longest wait until an actor has descriptors of its own, for which it needs a tenth of a millisecond of
+ * a CPU. */
+#define PARTING_MSEC 30000
 /* Learner k has the user id LEARNER_UID - k: the kernel counts tasks by user id. */
 #define LEARNER_UID 65533u
 
@@ -31,6 +48,9 @@
 static void *child_segments[ACTORS_MAX];
 static ActorContext child_context;
 static Trial child_trial;
+
+/* The highest number of an actor's eventfd: the invoker has about as many descriptors. */
+static int highest_fd;
 
 /* Makes a second mapping of the settings, for a module that keeps the pointer: children unmap the invoker's
  * own mapping. The second mapping lasts as long as the module. NULL: the settings cannot be mapped. */
@@ -82,6 +102,28 @@ uint64_t fork_learner_memory_bytes(const Placement *place) {
         return bytes;
 }
 
+static void end_lending(Placement *place) {
+        for (unsigned i = 0; i < _LENT_MAX; i++)
+                place->lent_fds[i] = close_fd(place->lent_fds[i]);
+}
+
+/* Takes the numbers that are lent. They are above the numbers of INVOKER_FD_, and must be low, so this comes
+ * before the job has many descriptors. */
+static int begin_lending(Placement *place) {
+        const int floor = INVOKER_FD_MOUNTS + (int) place->invoked->launch.n_mounts;
+        _cleanup_close_ int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+        if (fd < 0)
+                return -errno;
+        end_lending(place);
+        for (unsigned i = 0; i < _LENT_MAX; i++) {
+                place->lent_fds[i] = fd_lift(fd, floor);
+                if (place->lent_fds[i] < 0)
+                        return place->lent_fds[i];
+        }
+        return 0;
+}
+
 /* Makes the sandbox of a relay: an actor's sandbox, with the system calls of an actor that reads files,
  * since a relay reads from its node. */
 static int make_relay_sandbox(Placement *place, SandboxSpec spec) {
@@ -106,13 +148,15 @@ int fork_make_sandboxes(Placement *place) {
                 .interpreter = environment_is_python(place->settings->environment),
                 .memory_max_bytes = place->settings->memory_max_bytes,
                 .memory_limited = place->cgroup.controllers & CONTROLLER_MEMORY,
-                .fd_floor = LEARNER_FD_SEGMENTS + (int) place->n_actors,
                 .executable_fd = -EBADF,
                 .state_fd = -EBADF,
         };
         uint32_t missing;
         int r;
 
+        r = begin_lending(place);
+        if (r < 0)
+                return r;
         r = sandbox_new(&spec, &place->actor_sandbox, &missing);
         if (r < 0)
                 return r;
@@ -131,6 +175,7 @@ int fork_make_sandboxes(Placement *place) {
         spec.n_mounts = 0;
         spec.libraries = true;
         spec.interpreter = false;
+        spec.fd_floor = LEARNER_FD_SEGMENTS + (int) place->n_actors;
         spec.executable_fd = INVOKER_FD_LEARNER;
         spec.state_fd = INVOKER_FD_STATE;
         r = sandbox_new(&spec, &place->learner_sandbox, &missing);
@@ -144,6 +189,7 @@ void fork_free_sandboxes(Placement *place) {
         place->actor_sandbox = sandbox_free(place->actor_sandbox);
         place->learner_sandbox = sandbox_free(place->learner_sandbox);
         place->relay_sandbox = sandbox_free(place->relay_sandbox);
+        end_lending(place);
 }
 
 int fork_confine_ourselves(void) {
@@ -164,6 +210,7 @@ void fork_confine_learner(const Placement *place, const Worker *learner, uint32_
                 .uid = LEARNER_UID - k,
                 .keep_fds = keep_fds,
                 .n_keep_fds = n_keep_fds,
+                .apart_fd = -EBADF,
                 .cgroup_fd = worker_leaf_to_enter(learner),
                 .mapped_bytes = mapped_bytes,
                 .name = "actord-learner",
@@ -223,6 +270,23 @@ static int child_map_contracts(const Placement *place, ActorContext *x, uint64_t
         return 0;
 }
 
+/* All actors of a job are sandboxed. A benchmark also runs an administrator's environment without a sandbox,
+ * for comparison. */
+static bool child_is_sandboxed(const Placement *place) {
+        return !place->trial || place->trial->inside;
+}
+
+/* Whether an actor begins with the invoker's own table of descriptors. Without a sandbox it would keep
+ * it. */
+static bool shares_descriptors(const Placement *place) {
+        return child_is_sandboxed(place) && highest_fd >= SHARING_FROM;
+}
+
+/* The number under which an actor has the invoker's descriptor `fd`. */
+static int lent(const Placement *place, Lent number, int fd) {
+        return fd >= 0 && child_is_sandboxed(place) ? place->lent_fds[number] : fd;
+}
+
 static int child_map(const Placement *place, const Container *c, SandboxEntry *entry) {
         uint64_t at = entry->words_at = reserve_words(place);
         bool spins = place->asks_fd >= 0 && place->n_containers < place->n_cpus;
@@ -239,8 +303,8 @@ static int child_map(const Placement *place, const Container *c, SandboxEntry *e
                 .plugin_path = place->plugin_path,
                 .n_containers = place->n_containers,
                 .segments = child_segments,
-                .bell_fd = c->worker.bell_fd,
-                .ask_fd = c->ask_fd,
+                .bell_fd = lent(place, LENT_BELL, c->worker.bell_fd),
+                .ask_fd = lent(place, LENT_ASK, c->ask_fd),
                 .spin_nsec = spins ? ACTOR_SPIN_NSEC : 0,
                 .dataset_module = place->dataset_module,
                 .dataset = place->dataset,
@@ -268,12 +332,6 @@ static void take_name(char *words, const char *name) {
 
         for (size_t k = 0; k < n; k++)
                 words[k] = k < strlen(name) ? name[k] : 0;
-}
-
-/* All actors of a job are sandboxed. A benchmark also runs an administrator's environment without a sandbox,
- * for comparison. */
-static bool child_is_sandboxed(const Placement *place) {
-        return !place->trial || place->trial->inside;
 }
 
 static void fill_trial(const Placement *place) {
@@ -315,6 +373,7 @@ static _Noreturn void child_run(const Placement *place, const Container *c) {
         SandboxEntry entry = {
                 .uid = 1 + c->index,
                 .keep_fds = kept,
+                .apart_fd = shares_descriptors(place) ? place->lent_fds[LENT_APART] : -EBADF,
                 .cgroup_fd = worker_leaf_to_enter(&c->worker),
                 .name = relays ? "actord-relay" : "actord-actor",
                 .verdict = c->worker.verdict,
@@ -331,9 +390,9 @@ static _Noreturn void child_run(const Placement *place, const Container *c) {
         /* An actor without a root of its own reaches the job's files through their descriptors. */
         for (uint32_t i = 0; place->level < SANDBOX_LEVEL_USERNS && i < place->invoked->launch.n_mounts; i++)
                 keep(kept, &entry.n_keep_fds, INVOKER_FD_MOUNTS + (int) i);
-        keep(kept, &entry.n_keep_fds, c->worker.bell_fd);
-        keep(kept, &entry.n_keep_fds, c->ask_fd);
-        keep(kept, &entry.n_keep_fds, relays ? c->relay_fd : -EBADF);
+        keep(kept, &entry.n_keep_fds, child_context.bell_fd);
+        keep(kept, &entry.n_keep_fds, child_context.ask_fd);
+        keep(kept, &entry.n_keep_fds, relays ? lent(place, LENT_RELAY, c->relay_fd) : -EBADF);
         if (child_says_rows(place))
                 keep(kept, &entry.n_keep_fds, TRIAL_FD_ROWS);
 
@@ -344,19 +403,84 @@ static _Noreturn void child_run(const Placement *place, const Container *c) {
                 (void) prctl(PR_SET_PDEATHSIG, (unsigned long) SIGKILL);
         if (relays)
                 relay_main(&(RelayContext){ child_context.page, child_context.worker, child_segments,
-                                           c->worker.bell_fd },
-                                c->index, c->relay_fd);
+                                           child_context.bell_fd },
+                                c->index, lent(place, LENT_RELAY, c->relay_fd));
         if (!place->trial)
                 actor_main(&child_context);
         fill_trial(place);
         trial_main(&child_trial);
 }
 
+/* Lends `fd` under a low number; -EBADF: takes back what is lent under it. An actor without a sandbox has
+ * the invoker's own numbers. */
+static int lend(const Placement *place, Lent number, int fd) {
+        if (!child_is_sandboxed(place))
+                return 0;
+        if (fd < 0)
+                fd = place->lent_fds[LENT_APART];
+        return dup3(fd, place->lent_fds[number], O_CLOEXEC) < 0 ? -errno : 0;
+}
+
+static int lend_all(const Placement *place, const Container *c) {
+        uint64_t stale;
+        int r;
+
+        /* An actor that was killed after PARTING_MSEC may have signalled nevertheless. */
+        (void) !read(place->lent_fds[LENT_APART], &stale, sizeof(stale));
+        r = lend(place, LENT_BELL, c->worker.bell_fd);
+        if (r >= 0 && c->ask_fd >= 0)
+                r = lend(place, LENT_ASK, c->ask_fd);
+        if (r >= 0 && c->worker.node > 0)
+                r = lend(place, LENT_RELAY, c->relay_fd);
+        return r;
+}
+
+/* Descriptors that stayed lent would keep the bell in epoll, and the relay's socket open. */
+static void take_all_back(const Placement *place, const Container *c) {
+        (void) lend(place, LENT_BELL, -EBADF);
+        if (c->ask_fd >= 0)
+                (void) lend(place, LENT_ASK, -EBADF);
+        if (c->worker.node > 0)
+                (void) lend(place, LENT_RELAY, -EBADF);
+}
+
+/* Waits until the actor has descriptors of its own, or has ended. An actor that does neither is stopped or
+ * hangs, so it is killed, and its start counts as failed. After SIGKILL it runs no code any more, so what is
+ * lent may be taken back even if it is not gone yet. */
+static void await_parting(const Placement *place, Worker *worker) {
+        struct pollfd fds[] = {
+                { .fd = place->lent_fds[LENT_APART], .events = POLLIN },
+                { .fd = worker->pid_fd, .events = POLLIN },
+        };
+        uint64_t begun_nsec = clock_boottime();
+        int r;
+
+        do
+                r = poll(fds, ELEMENTSOF(fds), PARTING_MSEC);
+        while (r < 0 && errno == EINTR);
+        if (r <= 0) {
+                worker_kill(worker);
+                (void) poll(&fds[1], 1, REAP_MSEC);
+        }
+        worker->parting_nsec = clock_boottime() - begun_nsec;
+}
+
 pid_t fork_actor(const Placement *place, Container *c) {
         uint64_t flags = child_is_sandboxed(place) ? sandbox_clone_flags(place->actor_sandbox) : 0;
-        pid_t pid = worker_fork(&c->worker, flags, place->proc_fd);
+        pid_t pid;
+        int r;
 
+        if (c->worker.bell_fd > highest_fd)
+                highest_fd = c->worker.bell_fd;
+        c->worker.parting_nsec = 0;
+        r = lend_all(place, c);
+        if (r < 0)
+                return r;
+        pid = worker_fork(&c->worker, flags | (shares_descriptors(place) ? CLONE_FILES : 0), place->proc_fd);
         if (pid == 0)
                 child_run(place, c);
+        if (pid > 0 && shares_descriptors(place))
+                await_parting(place, &c->worker);
+        take_all_back(place, c);
         return pid;
 }

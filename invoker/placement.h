@@ -37,6 +37,15 @@ typedef struct TrialOrder {
         bool inside;    /* run the trial in the sandbox; outside only an administrator's code may run */
 } TrialOrder;
 
+/* Descriptors with low numbers, which the invoker lends to each new actor for a moment (fork.c). */
+typedef enum Lent {
+        LENT_BELL,
+        LENT_ASK,
+        LENT_RELAY,
+        LENT_APART, /* the eventfd of SandboxEntry.apart_fd */
+        _LENT_MAX,
+} Lent;
+
 typedef struct Placement {
         const Invoked *invoked;
         const JobSettings *settings;
@@ -60,6 +69,7 @@ typedef struct Placement {
         Sandbox *actor_sandbox, *learner_sandbox, *relay_sandbox;
         Cgroup cgroup;
         int proc_fd;
+        int lent_fds[_LENT_MAX]; /* those that are not lent are duplicates of LENT_APART */
 
         int page_fd, policy_fd;
         int policy_read_fd; /* the same file for reading only; without /proc, policy_fd once it is sealed */
@@ -74,6 +84,7 @@ typedef struct Placement {
         {                                                                                              \
                 .cgroup = { .fd = -EBADF }, .proc_fd = -EBADF, .page_fd = -EBADF, .policy_fd = -EBADF, \
                 .policy_read_fd = -EBADF, .asks_fd = -EBADF, .stop_fd = -EBADF, .reduce_fd = -EBADF,   \
+                .lent_fds = { -EBADF, -EBADF, -EBADF, -EBADF },                                        \
         }
 
 static inline bool place_trains(const Placement *place) {

@@ -201,6 +201,7 @@ int pool_fork(Pool *pool, Container *c) {
         if (pid < 0)
                 return pid;
 
+        pool->reporter->ourselves.waited_nsec += c->worker.parting_nsec;
         slept_watch(&c->worker.slept, pid, pool->place->proc_fd);
         c->state = CONTAINER_STARTING;
         c->away_nsec = clock_boottime();

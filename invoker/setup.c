@@ -222,7 +222,7 @@ void setup_cgroup(Placement *place) {
 /* Numbers of descriptors. FILES_OWN: those of the invoker itself, and those that a fork needs for a moment.
  * FILES_PROCESS: each process's page, eventfd, pidfd and three files of /proc. FILES_LEAF: each cgroup's
  * directory and its cpu.stat. */
-enum { FILES_OWN = 48, FILES_PROCESS = 6, FILES_LEAF = 2 };
+enum { FILES_OWN = 52, FILES_PROCESS = 6, FILES_LEAF = 2 };
 
 int setup_files(const Placement *place, uint32_t *ret_needed, uint32_t *ret_limit) {
         uint32_t each = FILES_PROCESS, needed;

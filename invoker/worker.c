@@ -100,7 +100,7 @@ static pid_t clone_worker(const Worker *worker, uint64_t clone_flags, int *ret_p
                 pid = (pid_t) syscall(SYS_clone3, &args, sizeof(args));
                 if (pid >= 0)
                         return pid;
-                if (errno != ENOSYS || clone_flags != 0)
+                if (errno != ENOSYS || (clone_flags & ~(uint64_t) CLONE_FILES) != 0)
                         return -errno;
                 clone3_is_absent = true;
         }

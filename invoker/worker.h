@@ -25,6 +25,7 @@ typedef struct Worker {
         Verdict *verdict;   /* which step of its sandbox failed (lib/verdict.h); NULL: there is no process */
         uint64_t oom_kills; /* the cgroup's count of OOM kills when the process started */
         uint64_t born_nsec;
+        uint64_t parting_nsec; /* how long its start waited until it had descriptors of its own (fork.c) */
         uint32_t node; /* the cluster's node for which the process is a relay; 0: the process itself works */
 
         bool busy;   /* it has an order */
@@ -56,7 +57,8 @@ int worker_init(const char *name, uint64_t page_bytes, const Cgroup *cgroup, con
 void worker_done(Worker *worker, const Cgroup *cgroup, bool remove_leaf);
 
 /* Forks a child into the worker's cgroup (its leaf). Returns 0 in the child, with default signal settings.
- * Otherwise returns the child's pid or a negative errno. */
+ * Otherwise returns the child's pid or a negative errno. clone_flags may have CLONE_FILES, which makes the
+ * fork cheap if there are many descriptors. Without clone3() the child gets copies of them nevertheless. */
 pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd);
 /* The cgroup (leaf) that the child must enter by itself, since clone3() does not exist here; -EBADF: the
  * child was started in it, or has none. */

@@ -9,6 +9,7 @@
 #include <grp.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <linux/close_range.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <signal.h>
@@ -45,6 +46,30 @@ static int close_between(unsigned first, unsigned last) {
         return close_range(first, last, 0) < 0 ? -errno : 0;
 }
 
+/* The highest number that step_descriptors() leaves open, if only for a moment. */
+static int last_kept(const Sandbox *sandbox, const SandboxEntry *entry) {
+        int last = STDERR_FILENO;
+
+        if (entry->n_keep_fds > 0 && entry->keep_fds[entry->n_keep_fds - 1] > last)
+                last = entry->keep_fds[entry->n_keep_fds - 1];
+        if (sandbox->ruleset_fd > last)
+                last = sandbox->ruleset_fd;
+        return entry->apart_fd > last ? entry->apart_fd : last;
+}
+
+/* Gives the child a descriptor table of its own, if it still shares the invoker's. The kernel copies only
+ * the numbers that are not closed at once, so this takes the same time however many descriptors the invoker
+ * has. Afterwards the invoker may go on: no call of the child reaches the invoker's table any more. */
+static int part(const Sandbox *sandbox, const SandboxEntry *entry) {
+        const uint64_t one = 1;
+
+        if (close_range((unsigned) last_kept(sandbox, entry) + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) < 0)
+                return -errno;
+        if (entry->apart_fd >= 0 && write(entry->apart_fd, &one, sizeof(one)) < 0)
+                return -errno;
+        return 0;
+}
+
 /* Denies the child every descriptor of the invoker. With a cgroup's descriptor the child could lift its
  * limits. With a segment's descriptor it could reach another actor's memory (mremap() can map more of a file
  * than was mapped). With the socket's descriptor it could reach the daemon. */
@@ -52,9 +77,13 @@ static int step_descriptors(const Sandbox *sandbox, const SandboxEntry *entry) {
         int own = sandbox->ruleset_fd; /* step_landlock() needs this descriptor, and closes it */
         unsigned next = STDERR_FILENO + 1;
         size_t i = 0;
+        int r;
 
+        r = part(sandbox, entry);
+        if (r < 0)
+                return r;
         while (i < entry->n_keep_fds || own >= 0) {
-                int kept, r;
+                int kept;
 
                 if (own >= 0 && (i == entry->n_keep_fds || own < entry->keep_fds[i])) {
                         kept = own;

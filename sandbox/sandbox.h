@@ -63,6 +63,10 @@ typedef struct SandboxEntry { /* values that differ from child to child */
         uint32_t uid;         /* in the user namespace; no other actor shares it if n_uids allows that */
         const int *keep_fds;  /* in ascending order; all others above 2 are closed */
         size_t n_keep_fds;
+        /* An eventfd that tells the parent that the child has a descriptor table of its own. It is for a
+         * child that was made with CLONE_FILES. The child closes it. -EBADF: the child has its own table
+         * from the start. */
+        int apart_fd;
         int cgroup_fd;         /* the cgroup to move into; -EBADF: none, or the child started in it */
         uint64_t mapped_bytes; /* shared memory, which RLIMIT_AS must not count */
         /* The start of the range of SANDBOX_WORDS_BYTES that is reserved for shared futexes; 0: there is

@@ -3,6 +3,7 @@
 
 #include <linux/sched.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <stdio.h>
 
@@ -84,12 +85,41 @@ static pid_t clone_child(uint64_t flags) {
         return (pid_t) syscall(SYS_clone3, &args, sizeof(args));
 }
 
-static _Noreturn void play_actor(const Case *c, const Sandbox *sandbox) {
+enum { MANY = 500 }; /* descriptors of a parent that shares them */
+
+static void list_open(bool open[MANY]) {
+        for (int fd = 0; fd < MANY; fd++)
+                open[fd] = fcntl(fd, F_GETFD) >= 0;
+}
+
+/* Fills the table with descriptors, up to number MANY - 1. Returns a low one that is an eventfd. */
+static int fill_table(void) {
+        int apart_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), fd;
+
+        if (apart_fd < 0)
+                return -errno;
+        do
+                fd = dup(apart_fd);
+        while (fd >= 0 && fd < MANY - 1);
+        return fd < 0 ? -errno : apart_fd;
+}
+
+static bool table_is_as_before(const bool before[MANY], int apart_fd) {
+        bool now[MANY];
+        uint64_t signals;
+
+        list_open(now);
+        return memcmp(now, before, sizeof(now)) == 0 && read(apart_fd, &signals, sizeof(signals)) > 0 &&
+               signals == 1;
+}
+
+static _Noreturn void play_actor(const Case *c, const Sandbox *sandbox, int apart_fd) {
         int bad[2] = { 9, 8 };
         SandboxEntry entry = {
                 .uid = TEST_UID,
                 .keep_fds = c->bad_keep ? bad : &c->keep_fd,
                 .n_keep_fds = c->bad_keep ? 2 : c->keep_fd >= 0,
+                .apart_fd = apart_fd,
                 .cgroup_fd = c->cgroup_fd,
                 .words_at = reserve_words(),
                 .mapped_bytes = SANDBOX_WORDS_BYTES,
@@ -116,8 +146,9 @@ static _Noreturn void play_invoker(const Case *c) {
         };
         const LaunchMount mount = { .at = MEMORY_AT, .read_only = 1 };
         Sandbox *sandbox = NULL;
+        bool before[MANY];
         uint32_t missing;
-        int status;
+        int status, apart_fd = -EBADF;
         pid_t pid;
 
         /* A child's complaints do not belong in the test's output. */
@@ -134,14 +165,19 @@ static _Noreturn void play_invoker(const Case *c) {
         if (sandbox_new(&spec, &sandbox, &missing) < 0 || sandbox_leave_host() < 0)
                 _exit(CANNOT_PREPARE);
 
-        pid = clone_child(sandbox_clone_flags(sandbox));
+        if (c->shares && (apart_fd = fill_table()) < 0)
+                _exit(CANNOT_PREPARE);
+        list_open(before);
+        pid = clone_child(sandbox_clone_flags(sandbox) | (c->shares ? CLONE_FILES : 0));
         if (pid < 0)
                 _exit(CANNOT_PREPARE);
         if (pid == 0)
-                play_actor(c, sandbox);
+                play_actor(c, sandbox, apart_fd);
 
         if (waitpid(pid, &status, 0) != pid)
                 _exit(CANNOT_PREPARE);
+        if (c->shares && !table_is_as_before(before, apart_fd))
+                _exit(TABLE_CHANGED);
         if (WIFSIGNALED(status)) {
                 /* This process ends by the same signal as the actor, so that the test sees the signal. */
                 (void) signal(WTERMSIG(status), SIG_DFL);

@@ -15,7 +15,7 @@
 
 #include "sandbox/step.h"
 
-enum { REFUSED = 0, WORKED = 1, CANNOT_PREPARE = 99, TEST_UID = 7, FD_FLOOR = 32 };
+enum { REFUSED = 0, WORKED = 1, TABLE_CHANGED = 98, CANNOT_PREPARE = 99, TEST_UID = 7, FD_FLOOR = 32 };
 #define MEMORY_AT PLUGIN_DIRECTORY "mine.so"
 
 typedef struct Case {
@@ -25,6 +25,9 @@ typedef struct Case {
         int keep_fd;
         int cgroup_fd;
         bool bad_keep; /* the list of descriptors to keep is not in ascending order */
+        /* The child begins with its parent's table of descriptors. It ends with TABLE_CHANGED if it does not
+         * signal that it has its own, or if the parent's has changed when the child has ended. */
+        bool shares;
         int memory_fd; /* a file of the job in sealed memory, for MEMORY_AT; 0: there is none */
 } Case;
 

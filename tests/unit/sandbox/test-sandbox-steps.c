@@ -23,7 +23,7 @@ static JobSettings settings;
 /* The exit status of a process that enters the sandbox. Each step that fails has its own status. Since real
  * sandboxes seldom fail, the tests damage a Sandbox by hand. */
 static int status_of(const Sandbox *sandbox) {
-        const SandboxEntry entry = { .cgroup_fd = -EBADF, .name = "actord-actor" };
+        const SandboxEntry entry = { .apart_fd = -EBADF, .cgroup_fd = -EBADF, .name = "actord-actor" };
         pid_t pid = fork();
         int status;
 
@@ -99,7 +99,9 @@ static void test_landlock(void) {
                         .fd_floor = FD_FLOOR,
                         .executable_fd = -EBADF,
                         .state_fd = -EBADF };
-                const SandboxEntry entry = { .cgroup_fd = -EBADF, .name = "actord-actor" };
+                const SandboxEntry entry = {
+                        .apart_fd = -EBADF, .cgroup_fd = -EBADF, .name = "actord-actor"
+                };
                 Sandbox *sandbox = NULL;
                 uint32_t missing;
                 int status;

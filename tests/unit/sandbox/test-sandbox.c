@@ -366,21 +366,22 @@ static void test_interpreter_forbidden(gconstpointer data) {
 
 static int kept_fd = -1;
 
-/* Rings the bell, the one descriptor that the sandbox has kept. Writing to any other number fails. */
+/* Rings the bell, the one descriptor that the sandbox has kept. Writing to any other number fails. It closes
+ * the bell, which must stay open in the parent. */
 static int act_bell(void) {
         uint64_t one = 1;
 
         if (write(kept_fd, &one, sizeof(one)) != sizeof(one))
                 return WORKED;
-        for (int fd = 3; fd < 256; fd++)
+        for (int fd = 3; fd < 1024; fd++)
                 if (fd != kept_fd && write(fd, &one, sizeof(one)) >= 0)
                         return WORKED;
-        return REFUSED;
+        return close(kept_fd) < 0 ? WORKED : REFUSED;
 }
 
-static void test_bell(gconstpointer data) {
+static void ring_bell(uint32_t level, bool shares) {
         _cleanup_close_ int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), other = eventfd(0, EFD_CLOEXEC);
-        Case c = { .level = GPOINTER_TO_UINT(data), .act = act_bell, .keep_fd = bell, .cgroup_fd = -1 };
+        Case c = { .level = level, .act = act_bell, .keep_fd = bell, .cgroup_fd = -1, .shares = shares };
         uint64_t rings;
         int status;
 
@@ -394,6 +395,15 @@ static void test_bell(gconstpointer data) {
         g_assert_cmpint(status, ==, REFUSED << 8);
         g_assert_cmpint(read(bell, &rings, sizeof(rings)), ==, sizeof(rings));
         g_assert_cmpuint(rings, ==, 1);
+}
+
+static void test_bell(gconstpointer data) {
+        ring_bell(GPOINTER_TO_UINT(data), false);
+}
+
+/* The child begins with the parent's own table of descriptors, and leaves it as it is. */
+static void test_bell_of_shared_table(gconstpointer data) {
+        ring_bell(GPOINTER_TO_UINT(data), true);
 }
 
 static int act_identity(void) {
@@ -538,6 +548,8 @@ int main(int argc, char **argv) {
                 g_test_add_data_func(path, level, test_abort);
                 (void) snprintf(path, sizeof(path), "/sandbox/%s/bell", names[levels[i]]);
                 g_test_add_data_func(path, level, test_bell);
+                (void) snprintf(path, sizeof(path), "/sandbox/%s/bell-of-shared-table", names[levels[i]]);
+                g_test_add_data_func(path, level, test_bell_of_shared_table);
                 (void) snprintf(path, sizeof(path), "/sandbox/%s/memory", names[levels[i]]);
                 g_test_add_data_func(path, level, test_memory);
         }
