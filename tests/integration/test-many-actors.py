@@ -53,6 +53,60 @@ def parked_kib(pid):
             pass
 
 
+def held_by(pid):
+    """[(descriptor, what it is)] of a process, from 3 up; an eventfd has its number in the kernel."""
+    found = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        what = os.readlink(f"/proc/{pid}/fd/{fd}")
+        if "eventfd" in what:
+            what = "eventfd " + re.search(r"^eventfd-id:\s*(\d+)", open(f"/proc/{pid}/fdinfo/{fd}").read(), re.M).group(1)
+        if int(fd) > 2:
+            found.append((int(fd), what))
+    return found
+
+
+def descriptors_of_actors(n_actors, n_processes, *more):
+    """{pid: its descriptors} of a job's actors, once each of them carries out orders."""
+    seen = {}
+
+    def during(p):
+        def steady():
+            # An actor with the invoker's memory files is still on its way into the sandbox.
+            pids = descendants(p.pid, "actord-actor")
+            try:
+                seen.update(actors={pid: held_by(pid) for pid in pids})
+            except (FileNotFoundError, ProcessLookupError):
+                return False
+            except PermissionError as e:
+                seen.update(skip=e)
+                return True
+            return len(pids) == n_processes and all(what.startswith("eventfd") for held in seen["actors"].values() for _, what in held)
+        try:
+            wait_for(f"{n_processes} actors without the invoker's descriptors", steady, 60)
+        except AssertionError as e:
+            seen.update(late=e)
+        finally:
+            p.send_signal(2)
+
+    r = ctl(*words(n_actors, 1000000, f"Actor.Processes={n_processes}", *more), during=during)
+    if "skip" in seen:
+        raise Skip(f"this user may not look at the descriptors of an actor: {seen['skip'].strerror}")
+    assert "late" not in seen, (seen["late"], list(seen.get("actors", {}).values())[:3], r.err)
+    return seen["actors"]
+
+
+# From 2,048 descriptors on, an actor begins with the invoker's table (invoker/fork.c). 2,400 actors have so many before the first process starts.
+@story("an actor has an eventfd of its own and no other descriptor but the standard ones, however many there are; a second eventfd if it asks the learner")
+def alone():
+    need_files(2400, 12)
+    for n_actors, n_processes, n_held, *more in (12, 12, 1), (2400, 12, 1), (12, 12, 2, "Distribution.Policy=single-learner-fine"), \
+            (2400, 12, 2, "Distribution.Policy=single-learner-fine"), (2400, 12, 1, "Actor.Sandbox=process"):
+        actors = descriptors_of_actors(n_actors, n_processes, *more)
+        equal({len(held) for held in actors.values()}, {n_held}, f"descriptors of each of {n_actors} actors {more}")
+        eventfds = {what for held in actors.values() for _, what in held}
+        equal(len(eventfds), n_held * n_processes, f"eventfds of all {n_actors} actors {more}")
+
+
 @story(f"an actor of CartPole takes at most {PARKED_KIB_MOST} KiB")
 def parked():
     run = subprocess.Popen([CTL, *words(40, 1000000)], env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
