@@ -19,8 +19,8 @@ PUBLISHED = {"m1-motivation": "minionsrl.md", "m1-short": "minionsrl.md", "m2-ca
              "m2-hopper": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md", "n2-short": "nitro.md", "n2-nitro": "nitro.md",
              "n2-hopper": "nitro.md", "n4-nitro": "nitro.md", "async": "algorithms.md"}
 TO_TARGET = ["cost_to_target", "time_to_target", "cost_plus_time"]
-# The metrics of a page's tables, where they are not those of Metric=.
 BY_RETURN = ["evaluation_last5", "evaluation_area"]
+# The metrics of a page's tables, where they are not those of Metric=.
 SHOWN = {"m1-motivation": BY_RETURN, "n2-nitro": ["evaluation_last5"], "n2-hopper": BY_RETURN,
          "n4-nitro": ["evaluation_last5", "cost"], "m2-cartpole": TO_TARGET,
          "m2-hopper-sweep": TO_TARGET, "m2-hopper": TO_TARGET, "m2-halfcheetah-sweep": TO_TARGET, "m2-halfcheetah": TO_TARGET, "m2-humanoid": TO_TARGET}
