@@ -221,26 +221,28 @@ static uint32_t candidate_best(const float *values, uint32_t n) {
  * `deterministic`, takes the best. A candidate whose value is not finite is never chosen. If no value is
  * finite, the first candidate is chosen. */
 static uint32_t candidate_choose(const float *values, uint32_t n, bool deterministic, ActordRandom *random) {
+        double weights[CANDIDATES_MAX], sum = 0, left;
         uint32_t best = candidate_best(values, n), last = best;
-        double sum = 0, left;
 
         if (best == n)
                 return 0;
         if (deterministic)
                 return best;
 
-        for (uint32_t i = 0; i < n; i++)
-                if (isfinite(values[i])) {
-                        sum += double_exp((double) values[i] - values[best]);
-                        last = i;
-                }
+        for (uint32_t i = 0; i < n; i++) {
+                weights[i] = 0;
+                if (!isfinite(values[i]))
+                        continue;
+                weights[i] = double_exp((double) values[i] - values[best]);
+                sum += weights[i];
+                last = i;
+        }
         left = actord_random_uniform(random, 0, 1) * sum;
-        for (uint32_t i = 0; i < last; i++)
-                if (isfinite(values[i])) {
-                        left -= double_exp((double) values[i] - values[best]);
-                        if (left < 0)
-                                return i;
-                }
+        for (uint32_t i = 0; i < last; i++) {
+                left -= weights[i];
+                if (left < 0)
+                        return i;
+        }
         return last;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/forward-internal.h"
+#include "lib/network.h"
 #include "lib/normals.h"
 #include "lib/slot.h"
 
@@ -100,13 +101,9 @@ static void pass_end(Forward *forward, float *noise, uint32_t k, uint32_t layer,
         }
 }
 
-/* The layer with this output, of which there is one. */
+/* The layer with this output, which the network must have. */
 static uint32_t layer_of(const Network *network, LayerOutput output) {
-        uint32_t i = 0;
-
-        while (network->layers[i].output != output)
-                i++;
-        return i;
+        return (uint32_t) (network_output(network, output) - network->layers);
 }
 
 /* Makes n_rows actions out of noise, for the observations that are in forward->observation, and copies them
