@@ -67,21 +67,22 @@ static void summarise(const Invoker *invoker, Statistics *ret) {
                 statistics_metrics(ret, true)[i] = evaluation_metric_mean(e->metrics + i * n, n);
 }
 
-/* Records the means over all episodes of the evaluation. They also enter the newest statistics, if these are
- * not of the next update already. */
+/* Records the means over all episodes of the evaluation, added up in the order of their numbers: the sum of
+ * the records, which come in the order in which the episodes end, may be rounded differently. In a job that
+ * trains, the means also enter the newest statistics, if these are not of the next update already. */
 void evaluate_end(Invoker *invoker) {
         Evaluation *e = &invoker->progress.evaluation;
+        bool of_open_round = training(invoker) && e->closed_seq == 0;
         Statistics said = e->statistics;
 
         e->goes_on = false;
-        if (!training(invoker))
-                return;
-        for (uint32_t k = players_first(invoker); k < players_end(invoker); k++)
-                evaluate_rest(invoker, &invoker->pool.containers[k]);
+        if (training(invoker))
+                for (uint32_t k = players_first(invoker); k < players_end(invoker); k++)
+                        evaluate_rest(invoker, &invoker->pool.containers[k]);
         summarise(invoker, &said);
-        if (e->closed_seq == 0 || !invoker->progress.open)
+        if (of_open_round || !invoker->progress.open)
                 summarise(invoker, &invoker->progress.statistics);
-        if (e->closed_seq > 0)
+        if (!of_open_round)
                 report_evaluated(&invoker->reporter, &said);
 }
 
@@ -155,9 +156,8 @@ void evaluate_answered(Invoker *invoker, Container *c, const Answer *answer) {
         }
 
         report_evaluation(&invoker->reporter, c, answer, pool_take(c), FAULT_NONE, 0);
-        if (e->returns)
-                e->returns[c->episode] = answer->episode_return;
-        for (uint32_t i = 0; i < spec->n_metrics && e->metrics; i++)
+        e->returns[c->episode] = answer->episode_return;
+        for (uint32_t i = 0; i < spec->n_metrics; i++)
                 e->metrics[i * invoker->place.n_episodes + c->episode] = answer->metrics[i];
         c->doing = ORDER_NONE;
         c->fresh = c->has_episode = false;

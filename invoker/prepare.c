@@ -99,7 +99,7 @@ static int make_memory(Invoker *invoker) {
 
         invoker->place.segment_fds = malloc(invoker->place.n_actors * sizeof(int));
         invoker->progress.round = malloc(sizeof(Round));
-        if (invoker->place.n_evaluators > 0)
+        if (invoker->place.n_episodes > 0)
                 r = make_evaluation(invoker);
         if (!invoker->place.segment_fds || !invoker->progress.round || r < 0)
                 return -ENOMEM;
