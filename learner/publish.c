@@ -36,9 +36,7 @@ void learner_hash_policy(const Learner *l, uint8_t ret_sha256[32]) {
 static double learner_epsilon(const Learner *l) {
         uint64_t n_windows = l->runtime->replay ? replay_count(l->runtime->replay) : 0;
 
-        if (!l->algorithm->epsilon)
-                return 0.0;
-        return l->algorithm->epsilon(l->context.settings, l->episodes->n_env_steps, n_windows);
+        return algorithm_epsilon(l->context.settings, l->episodes->n_env_steps, n_windows);
 }
 
 void learner_publish(Learner *l, uint64_t policy_version, uint32_t policy_bank) {

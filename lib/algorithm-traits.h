@@ -119,6 +119,10 @@ uint64_t algorithm_store_bytes(
 /* How many steps of each slot a replay store of ReplaySize= holds. */
 uint64_t algorithm_replay_steps(const JobSettings *settings);
 
+/* How many windows of n_steps (NSteps=) begin in a slot of a replay store that keeps `capacity` steps, after
+ * n_stored of them: none begins at its newest n_steps - 1 steps yet. */
+uint64_t algorithm_slot_windows(uint64_t n_stored, uint64_t capacity, uint64_t n_steps);
+
 /* The most steps that a rollout of a pair may have; 0: the algorithm has no pairs. */
 uint32_t algorithm_pair_steps(const JobSettings *settings);
 
@@ -128,10 +132,11 @@ uint32_t algorithm_epochs(const JobSettings *settings);
 /* How many passes of the network (Passes=) make one action; 0: the policy does not act in passes. */
 uint32_t algorithm_acting_passes(const JobSettings *settings);
 
-/* The chance of a random action after n_env_steps, for an algorithm that chooses actions by their values
- * (DQN) or makes them out of noise. It goes linearly from EpsilonStart= to EpsilonEnd= (Mnih et al., Nature
- * 2015, Methods). */
-double algorithm_epsilon(const JobSettings *settings, uint64_t n_env_steps);
+/* The chance of a random action after n_env_steps, with n_windows in the replay store. 0: only the policy
+ * itself is random, as it is with recorded episodes. A policy that does not choose by values is not used
+ * before the store has ReplayMin= windows, from which its networks learn. An algorithm that reads
+ * EpsilonStart= goes linearly from this to EpsilonEnd= (Mnih et al., Nature 2015, Methods). */
+double algorithm_epsilon(const JobSettings *settings, uint64_t n_env_steps, uint64_t n_windows);
 
 /* How often, on average, the learner computes a gradient from a row that an actor sent. It is less often if
  * epochs end early. */

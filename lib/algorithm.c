@@ -56,6 +56,12 @@ uint64_t algorithm_replay_steps(const JobSettings *settings) {
         return settings->replay_size / ((uint64_t) settings_actors_max(settings) * settings->envs_per_actor);
 }
 
+uint64_t algorithm_slot_windows(uint64_t n_stored, uint64_t capacity, uint64_t n_steps) {
+        uint64_t n = n_stored < capacity ? n_stored : capacity;
+
+        return n >= n_steps ? n - n_steps + 1 : 0;
+}
+
 uint64_t algorithm_store_bytes(const JobSettings *settings, uint64_t observation_bytes, uint32_t frames,
                 uint64_t n_action) {
         uint64_t slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
@@ -92,9 +98,18 @@ uint32_t algorithm_acting_passes(const JobSettings *settings) {
         return usual > 0 && settings_present(settings, SETTING_Learner_Passes) ? settings->passes : usual;
 }
 
-double algorithm_epsilon(const JobSettings *settings, uint64_t n_env_steps) {
+double algorithm_epsilon(const JobSettings *settings, uint64_t n_env_steps, uint64_t n_windows) {
+        const AlgorithmRow *row;
+
         assert(settings);
 
+        row = algorithm_row(settings->algorithm);
+        if (row->store != STORE_REPLAY || settings->dataset[0])
+                return 0;
+        if (row->acting != ACTING_VALUES && n_windows < settings->replay_min)
+                return 1;
+        if (!algorithm_uses(settings->algorithm, SETTING_Learner_EpsilonStart))
+                return 0;
         if (n_env_steps >= settings->epsilon_steps)
                 return settings->epsilon_end;
         return settings->epsilon_start + (settings->epsilon_end - settings->epsilon_start) *

@@ -13,21 +13,42 @@
 /* the constant of Gymnasium's NormalizeObservation, as in the learner */
 static const double VARIANCE_EPSILON = 1e-8;
 
+/* Counts the windows of the replay store; 0 if the algorithm has none. */
+static int read_windows(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
+                uint64_t *ret, char **ret_message) {
+        const uint64_t n_slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
+        g_autofree uint64_t *stored = g_new(uint64_t, n_slots);
+        const TensorRow row = { "replay.stored", "I64", 1, { n_slots }, stored };
+        uint64_t n = 0;
+        int r;
+
+        if (algorithm_row(settings->algorithm)->store == STORE_REPLAY) {
+                r = checkpoint_tensor(checkpoint, name, &row, ret_message);
+                if (r < 0)
+                        return r;
+                for (uint64_t i = 0; i < n_slots; i++)
+                        n += algorithm_slot_windows(
+                                        stored[i], algorithm_replay_steps(settings), settings->n_steps);
+        }
+        *ret = n;
+        return 0;
+}
+
 static int read_head(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
-                const Network *network, double ret[_TRIAL_POLICY_NUMBER_MAX], char **ret_message) {
-        uint64_t n_env_steps;
+                double ret[_TRIAL_POLICY_NUMBER_MAX], char **ret_message) {
+        uint64_t n_env_steps, n_windows;
         const TensorRow row = { "n_env_steps", "I64", 1, { 1 }, &n_env_steps };
-        bool explores;
         int r;
 
         r = checkpoint_tensor(checkpoint, name, &row, ret_message);
+        if (r >= 0)
+                r = read_windows(checkpoint, name, settings, &n_windows, ret_message);
         if (r < 0)
                 return r;
         ret[TRIAL_POLICY_CLIP] = settings->observation_clip > 0 ? settings->observation_clip : INFINITY;
         if (!settings->normalize_observations)
                 ret[TRIAL_POLICY_CLIP] = 0;
-        explores = network->act == ACT_EPSILON_GREEDY || (act_passes(network->act) && !settings->dataset[0]);
-        ret[TRIAL_POLICY_EPSILON] = explores ? algorithm_epsilon(settings, n_env_steps) : 0.0;
+        ret[TRIAL_POLICY_EPSILON] = algorithm_epsilon(settings, n_env_steps, n_windows);
         return 0;
 }
 
@@ -103,7 +124,7 @@ int policy_read(const Checkpoint *checkpoint, const char *name, const JobSetting
                                                       JUDGES * judge->n_parameters));
         numbers = (double *) (void *) ret_numbers->data;
 
-        r = read_head(checkpoint, name, settings, network, numbers, ret_message);
+        r = read_head(checkpoint, name, settings, numbers, ret_message);
         if (r < 0)
                 return r;
         numbers += _TRIAL_POLICY_NUMBER_MAX;

@@ -17,9 +17,6 @@ typedef struct Algorithm {
         /* Records the loss at the end of the round, with advantages that are already normalised. NULL: the
          * curvature of the loss is not measured. */
         void (*loss)(Runtime *runtime, Tape *tape);
-        /* The chance of a random action for the next round's actors, after n_env_steps and with n_windows in
-         * the replay store. NULL: only the policy itself is random. */
-        double (*epsilon)(const JobSettings *settings, uint64_t n_env_steps, uint64_t n_windows);
         /* Whether these finite numbers from a file are a possible state of the algorithm. NULL: all are. */
         bool (*possible)(const double state[ALGORITHM_STATE_MAX]);
 } Algorithm;

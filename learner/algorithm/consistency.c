@@ -56,6 +56,5 @@ static int consistency_learn(Runtime *runtime) {
 const Algorithm algorithm_CONSISTENCY = {
         .name = "consistency",
         .learn = consistency_learn,
-        .epsilon = generative_epsilon,
         .possible = generative_possible,
 };

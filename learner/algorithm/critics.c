@@ -180,11 +180,6 @@ int critics_move_all(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps
         return 0;
 }
 
-double critics_epsilon(const JobSettings *s, uint64_t n_env_steps, uint64_t n_windows) {
-        (void) n_env_steps;
-        return n_windows < s->replay_min ? 1.0 : 0.0;
-}
-
 /* After a round, less than one gradient step is still due. A checkpoint with a larger number is refused,
  * since the learner would take all these steps first. */
 bool critics_possible(const double state[ALGORITHM_STATE_MAX]) {

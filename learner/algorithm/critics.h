@@ -79,7 +79,4 @@ int critics_move_policy(Runtime *runtime, Rows rows, Loss loss, const void *arg,
  * policy, which must output one action, and then the target networks follow. */
 int critics_move_all(Runtime *runtime, Rows rows, uint32_t n, CriticSteps *steps);
 
-/* The chance of a random action: 1 until the store has enough windows of NSteps= steps to learn from, then
- * 0. n_windows: how many it has. */
-double critics_epsilon(const JobSettings *settings, uint64_t n_env_steps, uint64_t n_windows);
 bool critics_possible(const double state[ALGORITHM_STATE_MAX]);

@@ -28,6 +28,5 @@ static int ddpg_learn(Runtime *runtime) {
 const Algorithm algorithm_DDPG = {
         .name = "ddpg",
         .learn = ddpg_learn,
-        .epsilon = critics_epsilon,
         .possible = critics_possible,
 };

@@ -40,6 +40,5 @@ static int diffusion_ql_learn(Runtime *runtime) {
 const Algorithm algorithm_DIFFUSION_QL = {
         .name = "diffusion-ql",
         .learn = diffusion_ql_learn,
-        .epsilon = generative_epsilon,
         .possible = generative_possible,
 };

@@ -78,11 +78,6 @@ static int dqn_learn(Runtime *runtime) {
         return 0;
 }
 
-static double dqn_epsilon(const JobSettings *s, uint64_t n_env_steps, uint64_t n_windows) {
-        (void) n_windows;
-        return algorithm_epsilon(s, n_env_steps);
-}
-
 /* After a round, less than one step is due. A checkpoint with a larger number is refused, since the learner
  * would take all these steps first. */
 static bool dqn_possible(const double state[ALGORITHM_STATE_MAX]) {
@@ -92,6 +87,5 @@ static bool dqn_possible(const double state[ALGORITHM_STATE_MAX]) {
 const Algorithm algorithm_DQN = {
         .name = "dqn",
         .learn = dqn_learn,
-        .epsilon = dqn_epsilon,
         .possible = dqn_possible,
 };

@@ -157,12 +157,3 @@ int generative_step(Runtime *runtime, uint32_t draw, Generator *g, CriticSteps *
 bool generative_possible(const double state[ALGORITHM_STATE_MAX]) {
         return critics_possible(state) && state[GENERATIVE_TAKEN] >= 0.0 && state[GENERATIVE_TAKEN] < 0x1p53;
 }
-
-/* The chance of a random action: 1 until the store has enough windows to learn from; then between
- * EpsilonStart= and EpsilonEnd=, by the number of environment steps since the job began. With recorded
- * episodes actors do not explore. */
-double generative_epsilon(const JobSettings *s, uint64_t n_env_steps, uint64_t n_windows) {
-        if (s->dataset[0])
-                return 0.0;
-        return n_windows < s->replay_min ? 1.0 : algorithm_epsilon(s, n_env_steps);
-}

@@ -57,4 +57,3 @@ Node generative_noised(Tape *tape, const Network *policy, Node recorded, uint32_
 Node generative_network(Tape *tape, Net net, const Network *policy, Node noised, uint32_t moment);
 
 bool generative_possible(const double state[ALGORITHM_STATE_MAX]);
-double generative_epsilon(const JobSettings *settings, uint64_t n_env_steps, uint64_t n_windows);

@@ -26,6 +26,5 @@ static int phydrl_learn(Runtime *runtime) {
 const Algorithm algorithm_PHYDRL = {
         .name = "phydrl",
         .learn = phydrl_learn,
-        .epsilon = critics_epsilon,
         .possible = critics_possible,
 };

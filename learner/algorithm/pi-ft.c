@@ -42,6 +42,5 @@ static int pi_ft_learn(Runtime *runtime) {
 const Algorithm algorithm_PI_FT = {
         .name = "pi-ft",
         .learn = pi_ft_learn,
-        .epsilon = generative_epsilon,
         .possible = generative_possible,
 };

@@ -130,6 +130,5 @@ static bool sac_possible(const double state[ALGORITHM_STATE_MAX]) {
 const Algorithm algorithm_SAC = {
         .name = "sac",
         .learn = sac_learn,
-        .epsilon = critics_epsilon,
         .possible = sac_possible,
 };

@@ -23,6 +23,5 @@ static int td3_learn(Runtime *runtime) {
 const Algorithm algorithm_TD3 = {
         .name = "td3",
         .learn = td3_learn,
-        .epsilon = critics_epsilon,
         .possible = critics_possible,
 };

@@ -163,11 +163,8 @@ void replay_enter(Replay *replay, const Batch *live, uint32_t n_actors, bool res
         }
 }
 
-/* The number of windows that begin in one slot: no window begins at the newest n_steps - 1 steps yet. */
 static uint64_t slot_windows(const Replay *replay, uint32_t slot) {
-        uint64_t n = replay->n_stored[slot] < replay->capacity ? replay->n_stored[slot] : replay->capacity;
-
-        return n >= replay->n_steps ? n - replay->n_steps + 1 : 0;
+        return algorithm_slot_windows(replay->n_stored[slot], replay->capacity, replay->n_steps);
 }
 
 uint64_t replay_count(Replay *replay) {

@@ -43,10 +43,10 @@ def rollouts(checkpoint, name, n, *words):
     return exported(checkpoint, name, "--rollouts", f"--episodes={n}", *words)
 
 
-def check_read(checkpoint, name, kinds):
+def check_read(checkpoint, name, kinds, *words):
     """Minari's own package reads the episodes that `eval` plays."""
-    want = ctl("eval", checkpoint, "--episodes=5", "--json").json
-    got = foreign(MINARI, rollouts(checkpoint, name, 5))
+    want = ctl("eval", checkpoint, "--episodes=5", "--json", *words).json
+    got = foreign(MINARI, rollouts(checkpoint, name, 5, *words))
     equal(len(got["returns"]), 5, "episodes")
     assert abs(sum(got["returns"]) / 5 - want["return_mean"]) < 1e-9 * abs(want["return_mean"]), (got, want)
     equal(got["kinds"], kinds, "elements")
@@ -67,13 +67,15 @@ def discrete():
     equal(got["returns"], got["steps"], "a reward of 1 for each step")
 
 
-@story("actions are drawn if the job says so, and a data set is written anew over an old one")
+@story("actions are drawn if the job says so, at random before ReplayMin=, and a data set is written anew over an old one")
 def drawn():
-    checkpoint = trained("pendulum-sac", "Job.StopSteps=1500")
-    sure = foreign(MINARI, rollouts(checkpoint, "sac", 2))
-    drawn = foreign(MINARI, rollouts(checkpoint, "sac", 2, "--set", "Evaluation.Stochastic=yes"))
-    assert sure["returns"] != drawn["returns"], sure
-    equal(foreign(MINARI, rollouts(checkpoint, "sac", 2))["returns"], sure["returns"], "the same once more")
+    draw = ("--set", "Evaluation.Stochastic=yes")
+    for steps, replay_min in (1500, 1000), (500, 1000):
+        checkpoint = trained("pendulum-sac", f"Job.StopSteps={steps}", f"Learner.ReplayMin={replay_min}")
+        sure = foreign(MINARI, rollouts(checkpoint, "sac", 5))
+        drawn = check_read(checkpoint, "sac", ["float32", "float32"], *draw)
+        assert sure["returns"] != drawn["returns"], sure
+        equal(foreign(MINARI, rollouts(checkpoint, "sac", 5))["returns"], sure["returns"], "the same once more")
 
 
 @story("the episodes of a replay store are a data set, the last one cut, with the returns that the run had, and a job learns from it")
