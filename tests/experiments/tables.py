@@ -16,16 +16,20 @@ from published import ROOT, put, read, write
 EXPERIMENTS = os.path.join(ROOT, "examples", "experiments")
 # Which page shows the tables of which cells.
 PUBLISHED = {"m1-motivation": "minionsrl.md", "m1-short": "minionsrl.md", "m2-cartpole": "minionsrl.md", "m2-hopper-sweep": "minionsrl.md",
-             "m2-hopper": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md", "n2-short": "nitro.md", "n2-nitro": "nitro.md",
-             "n2-hopper": "nitro.md", "n4-nitro": "nitro.md", "async": "algorithms.md"}
+             "m2-hopper": "minionsrl.md", "m2-halfcheetah-sweep": "minionsrl.md", "m2-halfcheetah": "minionsrl.md",
+             "m2-humanoid": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md", "n2-short": "nitro.md", "n2-nitro": "nitro.md",
+             "n2-hopper": "nitro.md", "n2-hopper-updates": "nitro.md", "n2-walker2d": "nitro.md", "n2-humanoid": "nitro.md",
+             "n4-nitro": "nitro.md", "async": "algorithms.md"}
 TO_TARGET = ["cost_to_target", "time_to_target", "cost_plus_time"]
 BY_RETURN = ["evaluation_last5", "evaluation_area"]
 # The metrics of a page's tables, where they are not those of Metric=.
 SHOWN = {"m1-motivation": BY_RETURN, "n2-nitro": ["evaluation_last5"], "n2-hopper": BY_RETURN,
+         "n2-hopper-updates": ["evaluation_last5"], "n2-walker2d": BY_RETURN, "n2-humanoid": BY_RETURN,
          "n4-nitro": ["evaluation_last5", "cost"], "m2-cartpole": TO_TARGET,
          "m2-hopper-sweep": TO_TARGET, "m2-hopper": TO_TARGET, "m2-halfcheetah-sweep": TO_TARGET, "m2-halfcheetah": TO_TARGET, "m2-humanoid": TO_TARGET}
 # Of these a page has a second table: this arm's paired differences to the others.
-AGAINST = {"m1-motivation": "increasing", "n2-nitro": "nitro", "n2-hopper": "nitro", "m1-short": "increasing", "m2-cartpole": "auto", "m2-hopper": "auto",
+AGAINST = {"m1-motivation": "increasing", "n2-nitro": "nitro", "n2-hopper": "nitro", "n2-hopper-updates": "nitro", "n2-walker2d": "nitro",
+           "n2-humanoid": "nitro", "m1-short": "increasing", "m2-cartpole": "auto", "m2-hopper": "auto",
            "m2-halfcheetah": "auto", "m2-humanoid": "auto"}
 # Of these a page has a table of functions against servers: these arms as functions, and the baseline as both.
 AS_FUNCTIONS = {"m2-hopper": ["minions-1", "minions-2", "minions-3"], "m2-halfcheetah": ["minions-1", "minions-2", "minions-3"]}
