@@ -14,10 +14,11 @@ int checkpoint_load(int fd, const char *name, Checkpoint *ret, char **ret_messag
  * those below return errors as checkpoint_load() does. */
 int checkpoint_job_text(const Checkpoint *checkpoint, const char *name, char **ret_text, char **ret_message);
 
-/* Reads a tensor. */
+/* Reads a tensor. row->data NULL: only checks that the file has it. */
 int checkpoint_tensor(
                 const Checkpoint *checkpoint, const char *name, const TensorRow *row, char **ret_message);
 
-/* Reads all parameters of a network, in the network's order. of: the network's name in the checkpoint. */
+/* Reads all parameters of a network, in the network's order. of: the network's name in the checkpoint. ret
+ * NULL: only checks that the file has them. */
 int checkpoint_network(const Checkpoint *checkpoint, const char *name, const char *of,
                 const Network *network, float *ret, char **ret_message);

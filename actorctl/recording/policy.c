@@ -17,12 +17,16 @@ static const double VARIANCE_EPSILON = 1e-8;
 static int read_windows(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
                 uint64_t *ret, char **ret_message) {
         const uint64_t n_slots = (uint64_t) settings_actors_max(settings) * settings->envs_per_actor;
-        g_autofree uint64_t *stored = g_new(uint64_t, n_slots);
-        const TensorRow row = { "replay.stored", "I64", 1, { n_slots }, stored };
+        TensorRow row = { "replay.stored", "I64", 1, { n_slots }, NULL };
+        g_autofree uint64_t *stored = NULL;
         uint64_t n = 0;
         int r;
 
         if (algorithm_row(settings->algorithm)->store == STORE_REPLAY) {
+                r = checkpoint_tensor(checkpoint, name, &row, ret_message);
+                if (r < 0)
+                        return r;
+                row.data = stored = g_new(uint64_t, n_slots);
                 r = checkpoint_tensor(checkpoint, name, &row, ret_message);
                 if (r < 0)
                         return r;
@@ -73,31 +77,32 @@ static int read_scale(const Checkpoint *checkpoint, const char *name, uint32_t n
         return 0;
 }
 
-/* Reads the parameters of a network as doubles. */
+/* Reads the parameters of a network as doubles. ret NULL: only checks that the file has them. */
 static int read_network(const Checkpoint *checkpoint, const char *name, const char *of,
                 const Network *network, double *ret, char **ret_message) {
-        g_autofree float *parameters = g_new0(float, network->n_parameters);
+        g_autofree float *parameters = ret ? g_new0(float, network->n_parameters) : NULL;
         int r;
 
         r = checkpoint_network(checkpoint, name, of, network, parameters, ret_message);
-        for (uint64_t i = 0; r >= 0 && i < network->n_parameters; i++)
+        for (uint64_t i = 0; r >= 0 && ret && i < network->n_parameters; i++)
                 ret[i] = parameters[i];
         return r;
 }
 
-/* Reads the critics that choose among candidates. */
-static int read_judges(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
-                const Network *judge, double *ret, char **ret_message) {
-        for (uint32_t k = 0; judge->n_layers > 0 && k < JUDGES; k++) {
+/* Reads the policy's network and, after it, the critics that choose among candidates. ret as above. */
+static int read_networks(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
+                const Network *network, const Network *judge, double *ret, char **ret_message) {
+        uint64_t at = network->n_parameters;
+        int r;
+
+        r = read_network(checkpoint, name, NETWORK_POLICY, network, ret, ret_message);
+        for (uint32_t k = 0; r >= 0 && judge->n_layers > 0 && k < JUDGES; k++, at += judge->n_parameters) {
                 char of[NET_NAME_MAX];
-                int r;
 
                 algorithm_net_name(settings->algorithm, net_judge(k), of);
-                r = read_network(checkpoint, name, of, judge, ret + k * judge->n_parameters, ret_message);
-                if (r < 0)
-                        return r;
+                r = read_network(checkpoint, name, of, judge, ret ? ret + at : NULL, ret_message);
         }
-        return 0;
+        return r;
 }
 
 int policy_read(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
@@ -119,6 +124,11 @@ int policy_read(const Checkpoint *checkpoint, const char *name, const JobSetting
                 return r;
         }
 
+        /* A forged file may name networks of any size, so no memory is taken before the file is known to
+         * have them. */
+        r = read_networks(checkpoint, name, settings, network, judge, NULL, ret_message);
+        if (r < 0)
+                return r;
         n = network->n_observation;
         g_array_set_size(ret_numbers, (guint) (_TRIAL_POLICY_NUMBER_MAX + 2 * n + network->n_parameters +
                                                       JUDGES * judge->n_parameters));
@@ -132,10 +142,7 @@ int policy_read(const Checkpoint *checkpoint, const char *name, const JobSetting
         if (r < 0)
                 return r;
         numbers += 2 * n;
-        r = read_network(checkpoint, name, NETWORK_POLICY, network, numbers, ret_message);
-        if (r < 0)
-                return r;
-        return read_judges(checkpoint, name, settings, judge, numbers + network->n_parameters, ret_message);
+        return read_networks(checkpoint, name, settings, network, judge, numbers, ret_message);
 }
 
 ExitStatus policy_load(const NamedCheckpoint *checkpoint, const JobFile *job_file, TrialSpec *ret_spec,

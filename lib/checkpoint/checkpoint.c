@@ -113,11 +113,17 @@ void checkpoint_tensor_name(
         assert(n > 0 && n < (int) TENSOR_NAME_MAX);
 }
 
+/* at: where the row's numbers lie among the parameters. */
 static void layer_row(unsigned format, const char *network, const Layer *layer, const char *part,
-                float *data, TensorRow *ret) {
+                float *parameters, uint64_t at, TensorRow *ret) {
         char name[TENSOR_NAME_MAX];
 
-        *ret = (TensorRow){ .dtype = "F32", .n_dims = 1, .shape = { layer->n_units }, .data = data };
+        *ret = (TensorRow){
+                .dtype = "F32",
+                .n_dims = 1,
+                .shape = { layer->n_units },
+                .data = parameters ? parameters + at : NULL,
+        };
         (void) snprintf(name, sizeof(name), "%s%s", layer->name, part);
         checkpoint_tensor_name(format, network, name, ret->name);
 }
@@ -131,14 +137,14 @@ size_t checkpoint_network_rows(unsigned format, const char *name, const Network 
                 TensorRow *row = &ret[n++];
 
                 if (layer->kind == LAYER_PARAMETER) {
-                        layer_row(format, name, layer, "", parameters + layer->bias_at, row);
+                        layer_row(format, name, layer, "", parameters, layer->bias_at, row);
                         row->n_dims = 2;
                         row->shape[0] = 1;
                         row->shape[1] = layer->n_out;
                         continue;
                 }
 
-                layer_row(format, name, layer, ".weight", parameters + layer->weight_at, row);
+                layer_row(format, name, layer, ".weight", parameters, layer->weight_at, row);
                 row->n_dims = 2;
                 row->shape[1] = layer->n_reads;
                 if (layer->kind == LAYER_CONVOLUTION) {
@@ -146,7 +152,7 @@ size_t checkpoint_network_rows(unsigned format, const char *name, const Network 
                         row->shape[1] = layer->convolution.channels;
                         row->shape[2] = row->shape[3] = layer->convolution.kernel;
                 }
-                layer_row(format, name, layer, ".bias", parameters + layer->bias_at, &ret[n++]);
+                layer_row(format, name, layer, ".bias", parameters, layer->bias_at, &ret[n++]);
         }
         return n;
 }

@@ -75,7 +75,8 @@ void checkpoint_tensor_name(
                 unsigned format, const char *network, const char *tensor, char ret[TENSOR_NAME_MAX]);
 
 /* Makes a row for each parameter tensor of a network. The row is named after the network and CleanRL's
- * module, and has the shape of that module's tensor. Returns the number of rows, at most 2 * LAYERS_MAX. */
+ * module, and has the shape of that module's tensor. parameters NULL: the rows have no data. Returns the
+ * number of rows, at most 2 * LAYERS_MAX. */
 size_t checkpoint_network_rows(unsigned format, const char *name, const Network *network, float *parameters,
                 TensorRow *ret);
 

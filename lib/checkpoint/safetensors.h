@@ -64,6 +64,7 @@ bool safetensors_has_digest(const Safetensors *file);
  * errno. */
 int safetensors_verify(const Safetensors *file, uint8_t ret_sha256[32]);
 
-/* Reads a tensor into row->data. 0; -ENOENT: there is no such tensor; -EMEDIUMTYPE: it has another type or
- * shape; -EBADMSG: the file is cut short; another negative errno. */
+/* Reads a tensor into row->data. NULL: only checks that the file has it, with this type and shape. 0;
+ * -ENOENT: there is no such tensor; -EMEDIUMTYPE: it has another type or shape; -EBADMSG: the file is cut
+ * short; another negative errno. */
 int safetensors_read(const Safetensors *file, const TensorRow *row);

@@ -164,6 +164,18 @@ def with_nan(checkpoint):
     return path("nan.safetensors")
 
 
+def with_settings(checkpoint, **settings):
+    """A copy that names other settings than those of its tensors."""
+    data = open(checkpoint, "rb").read()
+    head = 8 + int.from_bytes(data[:8], "little")
+    words = json.loads(data[8:head])
+    words["__metadata__"].update({f"Learner.{key}": value for key, value in settings.items()})
+    text = json.dumps(words).encode()
+    data = struct.pack("<Q", len(text)) + text + data[head:-32]
+    open(path("other.safetensors"), "wb").write(data + hashlib.sha256(data).digest())
+    return path("other.safetensors")
+
+
 def compare(checkpoint, name, choices=0):
     """ONNX and NumPy agree to 1e-5 of the outputs' scale; the C header, compiled, agrees with ONNX."""
     weights = export(name + ".safetensors", checkpoint, "--weights-only")
@@ -282,6 +294,10 @@ def refused():
     open(path("bad.safetensors"), "wb").write(open(checkpoint, "rb").read()[:-1])
     r = ctl("export", path("bad.safetensors"), "--format=onnx")
     assert r.status != 0 and "bad.safetensors" in r.err and not os.path.exists("bad.onnx"), r.err
+    # A forged file cannot make the command take gigabytes for a network that it does not hold
+    r = ctl("export", with_settings(checkpoint, HiddenLayers="24000 24000", SharedNetwork="yes"), "--format=onnx", f"--output={path('none')}",
+            before=["bash", "-c", 'ulimit -v 4000000; exec "$@"', "-"])
+    assert r.status == 2 and 'it does not hold "networks.policy.network.0.weight"' in r.err, r
 
 
 tell()
