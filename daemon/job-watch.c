@@ -14,7 +14,7 @@
 #include "daemon/sources.h"
 #include "lib/patience.h"
 
-#define FLOOR_USEC  (30ull * 1000 * 1000)
+#define FLOOR_USEC  (INVOKER_PATIENCE_MSEC * 1000ull)
 #define ABSENT_USEC (2ull * 1000 * 1000) /* if a timer fires later than this, the daemon was stopped */
 #define TICK_USEC   (100ull * 1000)      /* the shortest time between two checks of the invoker */
 

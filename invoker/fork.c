@@ -10,6 +10,7 @@
  * the invoker's table, in which it changes nothing. Its own table then gets only the low numbers
  * (step_descriptors() in sandbox/enter.c). The descriptors that it keeps are lent to it under such numbers.
  * Meanwhile the invoker waits, since it lends the same numbers to the next actor. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -33,14 +34,17 @@
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
+#include "lib/patience.h"
 #include "sandbox/sandbox.h"
 
 #define ACTOR_SPIN_NSEC 20000u /* how long an actor spins for the learner's actions */
 /* With fewer descriptors than this, copying them takes less time than the wait, above all on a busy host. */
 #define SHARING_FROM 2048
 /* The longest wait until an actor has descriptors of its own, for which it needs a tenth of a millisecond of
- * a CPU. */
-#define PARTING_MSEC 30000
+ * a CPU. Meanwhile the invoker answers nobody. */
+#define PARTING_MSEC 20000
+static_assert(PARTING_MSEC + REAP_MSEC < INVOKER_PATIENCE_MSEC,
+                "the daemon does not take an invoker for hung that waits for an actor");
 /* Learner k has the user id LEARNER_UID - k: the kernel counts tasks by user id. */
 #define LEARNER_UID 65533u
 
