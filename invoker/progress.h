@@ -44,7 +44,7 @@ typedef struct Evaluation {
         uint64_t closed_seq; /* the record that closed the round; 0: the round is still open */
         uint64_t started_nsec, started_emulated_nsec;
         uint64_t next_episode, n_done;
-        double *returns; /* [n_episodes]; NULL: the job does not train, or never evaluates */
+        double *returns; /* [n_episodes]; NULL: the job never evaluates */
         double *metrics; /* [metrics of an episode][n_episodes]; NULL: like `returns` */
 } Evaluation;
 

@@ -16,7 +16,8 @@
 
 typedef struct Ourselves {
         int fd; /* /proc/self/schedstat; -EBADF: there is none, and no sleep is counted */
-        /* the time that the invoker spent waiting for the daemon to make room in the spool */
+        /* how long the invoker has waited for the daemon to make room in the spool, and for actors to get
+         * descriptors of their own (fork.c) */
         uint64_t waited_nsec;
 } Ourselves;
 
