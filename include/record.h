@@ -43,7 +43,8 @@ typedef enum RecordKind {
         RECORD_ENDED,
         /* the end of an evaluation for which its round did not wait. ordinal: the seq of that round's ROUND
          * record; statistics: those of the ROUND record, with the evaluation's added. If the round has a
-         * CHECKPOINT, it comes after this record */
+         * CHECKPOINT, it comes after this record. A job that only evaluates has one, too: ordinal: 0;
+         * statistics: those of the checkpoint, with the evaluation's */
         RECORD_EVALUATED,
         /* written by the daemon: the last record of a life whose invoker died without ENDED. metered: the
          * use that the cgroup counted and no record of the life holds; scope_cpu_nsec as in ENDED */
