@@ -44,19 +44,19 @@ static void print_json(const Play *play, const RecordingFacts *facts) {
         JsonObject *object = json_object_new();
         g_autoptr(JsonNode) node = json_node_init_object(json_node_alloc(), object);
         JsonArray *returns = json_array_new(), *steps = json_array_new();
-        /* computed as in evaluations, so that results are equal to the last digit */
-        double mean = 0;
+        double sum = 0;
 
         for (guint i = 0; i < play->episodes->len; i++) {
                 const TrialEpisode *episode = &g_array_index(play->episodes, TrialEpisode, i);
 
-                mean += (episode->episode_return - mean) / (i + 1);
+                sum += episode->episode_return;
                 json_array_add_element(returns, json_real(episode->episode_return));
                 json_array_add_element(steps, json_unsigned(episode->n_steps));
         }
         json_object_set_string_member(object, "environment", play->environment);
         json_object_set_member(object, "episodes", json_unsigned(play->episodes->len));
-        json_object_set_member(object, "return_mean", json_real(mean));
+        /* computed as in evaluations, so that results are equal to the last digit */
+        json_object_set_member(object, "return_mean", json_real(sum / play->episodes->len));
         json_object_set_array_member(object, "returns", returns);
         json_object_set_array_member(object, "steps", steps);
         json_object_set_string_member(object, "file", facts->path);
