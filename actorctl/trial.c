@@ -110,6 +110,7 @@ static size_t head_bytes(uint32_t kind) {
 
 int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *userdata) {
         g_autofree uint8_t *body = NULL;
+        uint64_t n_episodes = 0;
         TrialSpec spec;
         bool has_spec = false;
         TrialRecord record;
@@ -131,6 +132,9 @@ int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *u
                 row.n_shapes = (record.n_bytes - n_head) / sizeof(ActordShape);
                 row.n_numbers = (record.n_bytes - n_head) / sizeof(double);
                 if (!row_is_sane(request, &row, record.n_bytes))
+                        return -EBADMSG;
+                /* More episodes would fill memory or a data set without end. */
+                if (row.kind == TRIAL_EPISODE && n_episodes++ >= request->n_episodes)
                         return -EBADMSG;
                 if (row.kind == TRIAL_SPEC) {
                         /* Only a catalogue has several specs. Otherwise the sizes in the spec are those of

@@ -101,7 +101,8 @@ static void append_spec(GByteArray *stream) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         g_autoptr(GByteArray) stream = g_byte_array_new();
         const TrialRequest request = { .kind = size > 0 ? data[0] % _TRIAL_KIND_MAX : 0,
-                .each_state = size > 0 && data[0] & 0x80 };
+                .each_state = size > 0 && data[0] & 0x80,
+                .n_episodes = 3 };
         Seen seen = { .request = &request };
         int fd, r;
 
