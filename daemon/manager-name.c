@@ -121,11 +121,13 @@ void manager_idle_again(Manager *manager) {
         manager->traffic_usec = now_usec();
 }
 
+/* A daemon that asks for its name has none to give back. */
 static bool is_busy(const Manager *manager) {
         return manager->context.jobs.n_queued + manager->context.jobs.n_running > 0 ||
-               g_hash_table_size(manager->access.queries) > 0 || g_hash_table_size(manager->copies) > 0 ||
-               !lines_are_empty(manager->lines) || !turns_are_empty(manager->turns) ||
-               manager->removals.length > 0 || manager->context.long_calls.calls.length > 0;
+               manager->name_until_usec > 0 || g_hash_table_size(manager->access.queries) > 0 ||
+               g_hash_table_size(manager->copies) > 0 || !lines_are_empty(manager->lines) ||
+               !turns_are_empty(manager->turns) || manager->removals.length > 0 ||
+               manager->context.long_calls.calls.length > 0;
 }
 
 static bool is_idle(const Manager *manager) {

@@ -529,7 +529,7 @@ def child_of_killed():
 
 @story("a second daemon ends soon and disturbs nothing")
 def second_daemon():
-    with Bus() as bus:
+    with Bus("IdleExitSec=1\n") as bus:
         job = bus.submit(overrides=ENDLESS)
         p = subprocess.run([os.path.join(BUILD, "actord"), "--user"], env=bus.env, capture_output=True, text=True, timeout=20 * PATIENCE)
         assert p.returncode == os.EX_UNAVAILABLE and "Another actord" in p.stderr, p
