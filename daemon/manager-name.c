@@ -106,6 +106,7 @@ static int on_name(sd_bus_message *m, void *userdata, sd_bus_error *error) {
                 return sd_event_exit(manager->context.event, r);
         if (r == 0) {
                 manager->name_until_usec = 0;
+                jobs_schedule(&manager->context.jobs);
                 (void) sd_notify(false, "READY=1");
         }
         return 1;

@@ -121,6 +121,10 @@ static void schedule(Manager *manager) {
 static int on_work(sd_event_source *source, void *userdata) {
         Manager *manager = userdata;
 
+        /* A daemon that does not get its name ends, so it starts nothing before it has the name. The news
+         * stays in the list until then. */
+        if (manager->name_until_usec > 0)
+                return 0;
         do_jobs(manager);
         if (manager->context.jobs.schedule_wanted)
                 schedule(manager);

@@ -539,6 +539,29 @@ def second_daemon():
         assert bus.state(job) in ("starting", "running")
 
 
+@story("a daemon whose name another one has begins no life of a job; the next one does")
+def nameless():
+    with Bus() as bus:
+        job = bus.submit(overrides=ENDLESS)
+        wait_for("the job runs", lambda: bus.state(job) == "running")
+        invokers = bus.processes("actord-invoker")
+        bus.stop(signal.SIGKILL)
+        for pid in invokers:
+            os.kill(pid, signal.SIGKILL)
+        with open(bus.dir + "/other.log", "w") as log:
+            other = subprocess.Popen([os.path.join(BUILD, "actord"), "--user", "--state=" + bus.dir + "/other"], env=bus.env, stderr=log)
+        try:
+            wait_for("the other daemon has the name", bus.has_name)
+            bus.start(wait=False)
+            equal(bus.daemon.wait(timeout=20 * PATIENCE), os.EX_UNAVAILABLE, "status")
+            equal(bus.processes("actord-invoker"), [], "what it started")
+        finally:
+            other.terminate()
+            other.wait()
+        bus.start()
+        wait_for("the job runs again", lambda: bus.state(job) == "running" and bus.get(job, "Life") == 2)
+
+
 @story("an idle daemon ends by itself, a busy one does not")
 def idle():
     with Bus("IdleExitSec=1\n") as bus:
