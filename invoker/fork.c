@@ -478,8 +478,10 @@ pid_t fork_actor(const Placement *place, Container *c) {
                 highest_fd = c->worker.bell_fd;
         c->worker.parting_nsec = 0;
         r = lend_all(place, c);
-        if (r < 0)
+        if (r < 0) {
+                take_all_back(place, c);
                 return r;
+        }
         pid = worker_fork(&c->worker, flags | (shares_descriptors(place) ? CLONE_FILES : 0), place->proc_fd);
         if (pid == 0)
                 child_run(place, c);
