@@ -16,7 +16,7 @@ from published import put, read, write
 from tables import line
 
 PAGE = "nitro.md"
-PUBLISHED = ("n1-cartpole",)
+PUBLISHED = ("n1-cartpole", "n1-hopper")
 METRICS = {"objective": "R of the objective (Nitro's paper)", "loss": "R of the loss (Nitro's code)", "noise_scale": "gradient noise scale",
            "slope": "slope of the return"}
 AFTER = (1, 5, 10)
