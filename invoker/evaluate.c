@@ -68,8 +68,8 @@ static void summarise(const Invoker *invoker, Statistics *ret) {
 }
 
 /* Records the means over all episodes of the evaluation, added up in the order of their numbers: the sum of
- * the records, which come in the order in which the episodes end, may be rounded differently. In a job that
- * trains, the means also enter the newest statistics, if these are not of the next update already. */
+ * the records, which come in the order in which the episodes end, may be rounded differently. The means also
+ * enter the newest statistics, if these are not of the next update already. */
 void evaluate_end(Invoker *invoker) {
         Evaluation *e = &invoker->progress.evaluation;
         bool of_open_round = training(invoker) && e->closed_seq == 0;

@@ -41,7 +41,7 @@
 /* With fewer descriptors than this, copying them takes less time than the wait, above all on a busy host. */
 #define SHARING_FROM 2048
 /* The longest wait until an actor has descriptors of its own, for which it needs a tenth of a millisecond of
- * a CPU. Meanwhile the invoker answers nobody. */
+ * a CPU. Meanwhile the invoker answers neither the daemon nor the job's other processes. */
 #define PARTING_MSEC 20000
 static_assert(PARTING_MSEC + REAP_MSEC < INVOKER_PATIENCE_MSEC,
                 "the daemon does not take an invoker for hung that waits for an actor");
