@@ -5,10 +5,10 @@
 learning.py ppo|algorithms [--seeds N] [--jobs N] [--only PATTERN] [--table|--check]
 
 --seeds: so many of each row. --only: rows whose name matches. --table: run nothing. --check: run and write nothing, but fail if the page's table is
-not that of the results. Each finished run is a line of docs/experiments/TABLE.csv at once, which is the only record of it: a run whose settings are
-still the same is never repeated. A run is a whole job in one process (build/bench/train-inprocess), which gives the policy of `actorctl run` with the
-same settings; environments in Python run in their sandbox, with examples/venv."""
-import argparse, hashlib, json, math, os, re, subprocess, sys
+not that of the results. Each finished run is a line of docs/experiments/TABLE.csv at once, which is the only record of it: a run whose settings and
+arithmetic are still the same is never repeated. A run is a whole job in one process (build/bench/train-inprocess), which gives the policy of
+`actorctl run` with the same settings; environments in Python run in their sandbox, with examples/venv."""
+import argparse, functools, hashlib, json, math, os, re, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
 from cells import AT_RANDOM, BEST, EVALUATION, NO_TARGET, RETURN, TABLES
 from intervals import interquartile_mean, interval, mean
@@ -28,10 +28,18 @@ def job_file(row):
     return os.path.join(ROOT, "examples", row.job + ".conf")
 
 
+@functools.cache
+def arithmetic():
+    """The version of actord's arithmetic, on which every policy depends."""
+    with open(os.path.join(ROOT, "lib", "checkpoint", "checkpoint.h"), encoding="utf-8") as f:
+        return re.search(r"^#define ARITHMETIC (\d+)u$", f.read(), re.M)[0]
+
+
 def fingerprint(row):
     """The hash of everything that a run depends on."""
     with open(job_file(row), encoding="utf-8") as f:
         lines = [line.strip() for line in f if line.strip() and not line.startswith(("#", "Description=", "Threads=", "PriceSheet="))]
+    lines.append(arithmetic())
     return hashlib.sha256("\n".join(lines + sorted(overrides(row))).encode()).hexdigest()[:12]
 
 
