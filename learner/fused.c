@@ -60,6 +60,9 @@ static int acting_init(const FusedStart *start, Acting *x) {
         assert(x->learner);
         x->threads = x->learner->runtime->threads;
         x->n_hosts = threads_count(x->threads);
+        /* The invoker meters each thread, and knows them by the order in which they began. */
+        if (settings_actors_max(start->settings) > 1)
+                threads_stay(x->threads);
         /* Threads take the place of containers: actor a lives in thread a modulo their number. */
         x->actor_context = (ActorContext){
                 .settings = start->settings,

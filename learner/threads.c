@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A counter has the number of tasks that have not begun. A thread takes a task by lowering the counter by
- * one; the new value is the number of its task. The caller takes tasks, too. So it waits for a thread only
- * if that thread is in the middle of a task, and never for a thread without a core.
+/* Task i belongs to thread i % n. Each thread has a counter of its own tasks that have not begun, and any
+ * thread takes one of them by lowering the counter. A thread takes its own tasks first: what they work on is
+ * in its core's cache from the phase before. Then it takes tasks of other threads. The caller takes tasks,
+ * too. So it waits for a thread only if that thread is in the middle of a task, and never for a thread
+ * without a core.
  *
  * Even this wait may be long: if other programs want the cores, a thread may lose its core in the middle of
  * a task, for some milliseconds. And a thread that looks for tasks takes time from other programs and from
@@ -14,7 +16,12 @@
  *
  * Between two phases a thread looks for tasks for SPIN_NSEC, and yields its core to programs that want it.
  * Then it sleeps on a word that goes up with each phase. The writer of the word wakes a sleeper only if
- * there is one. Both pairs of accesses are sequentially consistent, so no wake-up is lost. */
+ * there is one. Both pairs of accesses are sequentially consistent, so no wake-up is lost.
+ *
+ * On a host with few cores Linux may wake a thread on the caller's core and leave it there, although another
+ * core is free: it looks for a free core only while all cores together have little to do (SIS_UTIL, since
+ * Linux 6.0). But it starts a new thread on the core that has the least to do. So a thread that loses its
+ * core to the caller starts a successor, which goes on in its place. */
 #include "learner/threads.h"
 
 #include <assert.h>
@@ -39,13 +46,18 @@ enum {
         CREDIT_MAX_NSEC = 5000000, /* the most credit that successful tries can collect */
         LOSS_MAX_NSEC = 4 * CREDIT_MAX_NSEC,
         FORBEARANCE = 50,
+        /* the least time between two successors: starting one costs the caller some 2 ms, until it runs */
+        SUCCESSION_NSEC = 100000000,
 };
 
 typedef struct Thread {
         Threads *threads;
         uint32_t index;
-        pthread_t id;
-        _Atomic uint32_t is_dealt __attribute__((aligned(64))); /* 1: tasks were dealt to this thread */
+        uint32_t seen; /* the last phase that it has seen */
+        pthread_t id, predecessor;
+        bool is_successor;
+        _Atomic uint32_t n_open __attribute__((aligned(64))); /* its tasks that have not begun */
+        _Atomic uint32_t is_dealt;                            /* 1: tasks were dealt to this thread */
         /* CPU time of the tasks index, index + n, ... of the phase, whichever thread did them */
         _Atomic uint64_t cpu_nsec;
 } __attribute__((aligned(64))) Thread;
@@ -53,19 +65,22 @@ typedef struct Thread {
 struct Threads {
         _Atomic uint32_t phase __attribute__((aligned(64)));
         _Atomic uint32_t n_sleeping;
-        _Atomic uint32_t n_open __attribute__((aligned(64))); /* tasks that have not begun */
-        _Atomic uint32_t n_undone;                            /* tasks that are not done */
+        _Atomic int caller_cpu;
+        _Atomic uint32_t n_undone __attribute__((aligned(64))); /* tasks that are not done */
         _Atomic uint32_t caller_sleeps;
         _Atomic bool ends;
+        _Atomic uint32_t n_ended;
         /* how long other programs had the core of a thread that looked for tasks */
         _Atomic uint64_t displaced_nsec;
+        _Atomic uint64_t succession_nsec; /* when the last successor was started */
 
         ThreadWork work __attribute__((aligned(64)));
         void *arg;
         uint32_t n_tasks;
 
         uint32_t n, n_started;
-        bool has_cores; /* there are several cores */
+        _Atomic bool stay; /* no thread has a successor */
+        bool has_cores;    /* there are several cores */
         int64_t balance_nsec;
         uint64_t alone_until_nsec;
         uint64_t start_nsec, phases_nsec, within_nsec;
@@ -98,21 +113,35 @@ static bool word_changes(_Atomic uint32_t *word, uint32_t from) {
         return false;
 }
 
+/* Whether the caller has this thread's core, and enough time has passed for another successor. */
+static bool succession_is_due(Threads *threads, uint64_t nsec) {
+        uint64_t last_nsec = atomic_load(&threads->succession_nsec);
+
+        return !threads->stay && sched_getcpu() == atomic_load(&threads->caller_cpu) &&
+               nsec - last_nsec > SUCCESSION_NSEC &&
+               atomic_compare_exchange_strong(&threads->succession_nsec, &last_nsec, nsec);
+}
+
 /* The loop of a helping thread without a task. It offers its core to other programs. Otherwise a program
- * that wants the core would take it later, in the middle of a task. */
-static void phase_wait(Threads *threads, uint32_t seen) {
+ * that wants the core would take it later, in the middle of a task. Returns false if a successor on another
+ * core should take its place. */
+static bool phase_wait(Threads *threads, uint32_t seen) {
         uint64_t begun_nsec = now_nsec(), before_nsec, after_nsec;
 
         do {
                 if (word_changes(&threads->phase, seen))
-                        return;
+                        return true;
                 before_nsec = now_nsec();
                 (void) sched_yield();
                 after_nsec = now_nsec();
-                if (after_nsec - before_nsec > FREE_NSEC)
+                if (after_nsec - before_nsec > FREE_NSEC) {
+                        if (succession_is_due(threads, after_nsec))
+                                return false;
                         atomic_fetch_add(&threads->displaced_nsec, after_nsec - before_nsec);
+                }
         } while (after_nsec - begun_nsec < SPIN_NSEC);
         word_sleep(&threads->phase, seen, &threads->n_sleeping);
+        return true;
 }
 
 /* The thread that began the phase waits until all tasks are done. Returns the time that it waited, in ns. */
@@ -134,61 +163,94 @@ static void undone_less(Threads *threads, uint32_t n) {
                 (void) word_wake(&threads->n_undone, &threads->caller_sleeps);
 }
 
-/* Does a task that begins at start_nsec. Returns the time at its end. */
-static uint64_t task_do(Threads *threads, uint32_t task, uint32_t thread, uint64_t start_nsec) {
-        uint64_t end_nsec;
+/* Counts the time since start_nsec for the thread to which the tasks belong. Returns the time now. */
+static uint64_t tasks_meter(Threads *threads, uint32_t owner, uint64_t start_nsec) {
+        uint64_t now = thread_cpu_nsec();
 
-        threads->work(threads->arg, task, thread);
-        end_nsec = thread_cpu_nsec();
-        atomic_fetch_add_explicit(&threads->members[task % threads->n].cpu_nsec, end_nsec - start_nsec,
-                        memory_order_relaxed);
-        return end_nsec;
+        atomic_fetch_add_explicit(&threads->members[owner].cpu_nsec, now - start_nsec, memory_order_relaxed);
+        return now;
 }
 
-static bool task_take(Threads *threads, uint32_t *ret) {
-        uint32_t n = atomic_load(&threads->n_open);
+/* Takes a task of this thread, or else one of the threads after it. */
+static bool task_take(Threads *threads, uint32_t thread, uint32_t *ret) {
+        for (uint32_t k = 0; k < threads->n; k++) {
+                uint32_t owner = (thread + k) % threads->n;
+                uint32_t n = atomic_load(&threads->members[owner].n_open);
 
-        while (n > 0)
-                if (atomic_compare_exchange_weak(&threads->n_open, &n, n - 1)) {
-                        *ret = n - 1;
-                        return true;
-                }
+                while (n > 0)
+                        if (atomic_compare_exchange_weak(&threads->members[owner].n_open, &n, n - 1)) {
+                                *ret = owner + (n - 1) * threads->n;
+                                return true;
+                        }
+        }
         return false;
 }
 
-/* Returns how many tasks it did. The description of the phase may be read only after a task was taken: from
- * then on it does not change until all tasks are done. */
-static uint32_t tasks_take(Threads *threads, uint32_t thread) {
-        uint32_t task, n = 0;
-        uint64_t at_nsec = 0;
+/* Takes tasks until all have begun. Returns how many it did; ret_nsec: the CPU time that they took. Reading
+ * the clock is a system call, so tasks of one owner that follow each other are measured together. The
+ * description of the phase may be read only after a task was taken: from then on it does not change until all
+ * tasks are done. */
+static uint32_t tasks_take(Threads *threads, uint32_t thread, uint64_t *ret_nsec) {
+        uint64_t begun_nsec = 0, at_nsec = 0;
+        uint32_t task, n = 0, owner = thread;
 
-        for (; task_take(threads, &task); n++)
-                at_nsec = task_do(threads, task, thread, n == 0 ? thread_cpu_nsec() : at_nsec);
+        for (; task_take(threads, thread, &task); n++) {
+                if (n == 0)
+                        begun_nsec = at_nsec = thread_cpu_nsec();
+                else if (task % threads->n != owner)
+                        at_nsec = tasks_meter(threads, owner, at_nsec);
+                owner = task % threads->n;
+                threads->work(threads->arg, task, thread);
+        }
+        if (n > 0)
+                at_nsec = tasks_meter(threads, owner, at_nsec);
+        *ret_nsec = at_nsec - begun_nsec;
         return n;
 }
 
 static uint32_t tasks_dealt(Threads *threads, uint32_t thread) {
-        uint64_t at_nsec = thread_cpu_nsec();
+        uint64_t start_nsec = thread_cpu_nsec();
         uint32_t n = 0;
 
         for (uint32_t i = thread; i < threads->n_tasks; i += threads->n, n++)
-                at_nsec = task_do(threads, i, thread, at_nsec);
+                threads->work(threads->arg, i, thread);
+        (void) tasks_meter(threads, thread, start_nsec);
         return n;
+}
+
+static void *thread_main(void *arg);
+
+/* Starts a thread that does this thread's tasks from now on. */
+static bool thread_succeed(Thread *thread) {
+        pthread_t successor;
+
+        thread->predecessor = pthread_self();
+        thread->is_successor = true;
+        return pthread_create(&successor, NULL, thread_main, thread) == 0;
 }
 
 static void *thread_main(void *arg) {
         Thread *thread = arg;
         Threads *threads = thread->threads;
+        uint64_t nsec;
 
-        for (uint32_t seen = 0;;) {
-                phase_wait(threads, seen);
-                seen = atomic_load(&threads->phase);
-                if (atomic_load(&threads->ends))
+        if (thread->is_successor) {
+                (void) pthread_join(thread->predecessor, NULL);
+                thread->id = pthread_self();
+        }
+        for (;;) {
+                if (!phase_wait(threads, thread->seen) && thread_succeed(thread))
                         return NULL;
+                thread->seen = atomic_load(&threads->phase);
+                if (atomic_load(&threads->ends)) {
+                        atomic_fetch_add(&threads->n_ended, 1);
+                        (void) word_wake(&threads->n_ended, &threads->caller_sleeps);
+                        return NULL;
+                }
 
                 if (atomic_exchange(&thread->is_dealt, 0))
                         undone_less(threads, tasks_dealt(threads, thread->index));
-                undone_less(threads, tasks_take(threads, thread->index));
+                undone_less(threads, tasks_take(threads, thread->index, &nsec));
         }
 }
 
@@ -199,6 +261,9 @@ Threads *threads_free(Threads *threads) {
         atomic_store(&threads->ends, true);
         atomic_fetch_add(&threads->phase, 1);
         (void) word_wake(&threads->phase, &threads->n_sleeping);
+        /* From then on no thread has a successor. */
+        for (uint32_t n; (n = atomic_load(&threads->n_ended)) < threads->n_started;)
+                word_sleep(&threads->n_ended, n, &threads->caller_sleeps);
         for (uint32_t i = 0; i < threads->n_started; i++)
                 (void) pthread_join(threads->members[i + 1].id, NULL);
 
@@ -247,9 +312,21 @@ uint32_t threads_count(const Threads *threads) {
         return threads->n;
 }
 
+void threads_stay(Threads *threads) {
+        assert(threads);
+
+        threads->stay = true;
+}
+
 static bool is_alone(const Threads *threads) {
-        return !threads->has_cores ||
+        return threads->n == 1 || !threads->has_cores ||
                (threads->alone_until_nsec > 0 && now_nsec() < threads->alone_until_nsec);
+}
+
+bool threads_help(const Threads *threads) {
+        assert(threads);
+
+        return !is_alone(threads);
 }
 
 /* Changes the balance (see above) after a phase. Other threads did n_helped tasks, each of which would have
@@ -266,15 +343,22 @@ static void balance_move(Threads *threads, uint32_t n_helped, uint64_t task_nsec
         threads->balance_nsec = CREDIT_NSEC;
 }
 
+/* How many of n tasks belong to this thread. */
+static uint32_t tasks_of(const Threads *threads, uint32_t n, uint32_t thread) {
+        return thread < n ? (n - thread + threads->n - 1) / threads->n : 0;
+}
+
 /* Opens a phase. Returns the time that it took to wake sleepers, in ns. */
-static uint64_t phase_open(Threads *threads, uint32_t n_open) {
+static uint64_t phase_open(Threads *threads) {
         uint64_t begun_nsec;
 
-        atomic_store(&threads->n_open, n_open);
+        atomic_store_explicit(&threads->caller_cpu, sched_getcpu(), memory_order_relaxed);
         atomic_fetch_add(&threads->phase, 1);
         if (atomic_load(&threads->n_sleeping) == 0)
                 return 0;
 
+        /* What a thread lost before it slept has cost this phase nothing. */
+        atomic_store(&threads->displaced_nsec, 0);
         begun_nsec = now_nsec();
         (void) word_wake(&threads->phase, &threads->n_sleeping);
         return now_nsec() - begun_nsec;
@@ -283,8 +367,8 @@ static uint64_t phase_open(Threads *threads, uint32_t n_open) {
 void threads_rouse(Threads *threads) {
         assert(threads);
 
-        if (threads->n > 1 && !is_alone(threads) && atomic_load(&threads->n_sleeping) > 0)
-                (void) phase_open(threads, 0);
+        if (!is_alone(threads) && atomic_load(&threads->n_sleeping) > 0)
+                (void) phase_open(threads);
 }
 
 /* Adds the time that a phase would have taken if each thread had done its own tasks: the time of the slowest
@@ -302,19 +386,19 @@ static void phase_meter(Threads *threads, uint64_t start_nsec) {
 }
 
 static void work_together(Threads *threads) {
-        uint64_t lost_nsec = phase_open(threads, threads->n_tasks - 1), start_nsec = thread_cpu_nsec(),
-                 end_nsec;
-        uint32_t n = threads->n_tasks, n_own = 1;
+        uint64_t lost_nsec, start_nsec = thread_cpu_nsec(), own_nsec;
+        uint32_t n = threads->n_tasks, n_own;
 
-        /* The caller takes the last task before another thread can take all of them. */
-        end_nsec = task_do(threads, n - 1, 0, start_nsec);
-        for (uint32_t task; task_take(threads, &task); n_own++)
-                end_nsec = task_do(threads, task, 0, end_nsec);
+        for (uint32_t i = 0; i < threads->n; i++)
+                atomic_store(&threads->members[i].n_open, tasks_of(threads, n, i));
+        lost_nsec = phase_open(threads);
+        n_own = tasks_take(threads, 0, &own_nsec);
         undone_less(threads, n_own);
         lost_nsec += undone_wait(threads);
         if (atomic_load_explicit(&threads->displaced_nsec, memory_order_relaxed) > 0)
                 lost_nsec += atomic_exchange(&threads->displaced_nsec, 0);
-        balance_move(threads, n - n_own, (end_nsec - start_nsec) / n_own, lost_nsec);
+        if (n_own > 0)
+                balance_move(threads, n - n_own, own_nsec / n_own, lost_nsec);
         phase_meter(threads, start_nsec);
 }
 
@@ -340,7 +424,7 @@ static void work_dealt(Threads *threads) {
          * begun, and must find no mark of this phase. */
         for (uint32_t i = 1; i < threads->n && i < threads->n_tasks; i++)
                 atomic_store(&threads->members[i].is_dealt, 1);
-        (void) phase_open(threads, 0);
+        (void) phase_open(threads);
         undone_less(threads, tasks_dealt(threads, 0));
         (void) undone_wait(threads);
         phase_meter(threads, start_nsec);

@@ -7,6 +7,7 @@
  * The time of a phase is that of the slowest thread. Waiting for this thread does not count as work. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -18,10 +19,18 @@ int threads_new(uint32_t n, Threads **ret);
 Threads *threads_free(Threads *threads);
 uint32_t threads_count(const Threads *threads);
 
-/* Does the tasks 0 .. n_tasks - 1, in any order; returns when all are done. */
+/* Keeps the same threads for ever, for a process whose threads are metered from outside. Without this call, a
+ * thread that shares the caller's core starts a successor on another core. Call it before the first phase. */
+void threads_stay(Threads *threads);
+
+/* Does the tasks 0 .. n_tasks - 1, in any order; returns when all are done. Thread i % n does task i if it
+ * has a core. So tasks of later phases should have the same number if they work on the same memory. */
 void threads_run(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks);
 /* Like threads_run(), but task i always runs on thread i % n, for tasks that use a thread's own memory. */
 void threads_deal(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks);
+
+/* Whether other threads will be asked to help with the next phase. */
+bool threads_help(const Threads *threads);
 
 /* Wakes threads that sleep: a phase begins soon. */
 void threads_rouse(Threads *threads);

@@ -98,6 +98,7 @@ static const Allowed calls[] = {
         { "futex", LEARNER, HOLD_NOTHING, "waits for an order, wakes a thread" },
         { "getcwd", LIBRARIES, HOLD_NOTHING, "interpreters ask where they are: in /" },
         { "getdents64", LIBRARIES | LEARNER, HOLD_NOTHING, "lists directories of its root" },
+        { "getcpu", LEARNER, HOLD_NOTHING, "whether a gradient thread has the learner's core" },
         { "getegid", LIBRARIES | LEARNER, HOLD_NOTHING, "shows only what the sandbox chose" },
         { "geteuid", LIBRARIES | LEARNER, HOLD_NOTHING, "as getegid" },
         { "getgid", LIBRARIES | LEARNER, HOLD_NOTHING, "as getegid" },

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The number of threads changes only the time: the policy is the same, bit for bit, with narrow layers and
  * with wide ones. Each task is done once. */
+#include <sched.h>
+
 #include "tests/unit/learner-fixture.h"
 
 static void learn_rounds(
@@ -211,6 +213,90 @@ static void test_forgiven(void) {
         threads_free(threads);
 }
 
+/* Each thread sleeps in its tasks, so that the other has time for its own, whatever cores are free. */
+static void doze(void *arg, uint32_t task, uint32_t thread) {
+        Count *c = arg;
+
+        c->by[task] = thread;
+        g_usleep(2000);
+}
+
+/* A thread does its own tasks first, those with task % n == thread: what they read and write is in its core's
+ * cache. */
+static void test_own_first(void) {
+        uint32_t n_own = 0, n = 0;
+        Threads *threads;
+        Count c = {};
+
+        if (g_get_num_processors() < 2) {
+                g_test_skip("one CPU: threads are never asked for help");
+                return;
+        }
+        g_assert_cmpint(threads_new(2, &threads), ==, 0);
+        for (unsigned phase = 0; phase < 20; phase++) {
+                threads_run(threads, doze, &c, 8);
+                for (unsigned i = 0; i < 8; i++, n++)
+                        n_own += c.by[i] == i % 2;
+        }
+        /* Without an order, it would be about half of them. */
+        g_assert_cmpuint(n_own, >, n * 3 / 4);
+        threads_free(threads);
+}
+
+typedef struct Crowd {
+        pid_t last;        /* the thread that did the last task of thread 1 */
+        uint32_t n_others; /* how often this was another thread than before */
+} Crowd;
+
+static void crowd_task(void *arg, uint32_t task, uint32_t thread) {
+        Crowd *crowd = arg;
+
+        if (thread == 0) {
+                gint64 until = g_get_monotonic_time() + 300;
+
+                while (g_get_monotonic_time() < until)
+                        ;
+                return;
+        }
+        if (crowd->last != gettid())
+                crowd->n_others++;
+        crowd->last = gettid();
+}
+
+static void pin(const cpu_set_t *set) {
+        g_assert_cmpint(sched_setaffinity(0, sizeof(*set), set), ==, 0);
+}
+
+/* Caller and thread share a core, since both are pinned to it. So the thread has successors, which do its
+ * tasks. All of them have ended when threads_free() returns. */
+static void test_successors(void) {
+        gint64 until = g_get_monotonic_time() + 20 * G_USEC_PER_SEC;
+        cpu_set_t all, one;
+        Crowd crowd = {};
+        Threads *threads;
+
+        g_assert_cmpint(sched_getaffinity(0, sizeof(all), &all), ==, 0);
+        if (CPU_COUNT(&all) < 2) {
+                g_test_skip("one CPU: threads are never asked for help");
+                return;
+        }
+        CPU_ZERO(&one);
+        for (int i = 0; CPU_COUNT(&one) == 0; i++)
+                if (CPU_ISSET(i, &all))
+                        CPU_SET(i, &one);
+
+        pin(&one);
+        g_assert_cmpint(threads_new(2, &threads), ==, 0);
+        pin(&all);
+        threads_meter(threads); /* finds several CPUs */
+        pin(&one);
+        while (crowd.n_others < 3 && g_get_monotonic_time() < until)
+                threads_run(threads, crowd_task, &crowd, 8);
+        g_assert_cmpuint(crowd.n_others, >=, 3);
+        threads_free(threads);
+        pin(&all);
+}
+
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/threads/tasks", test_tasks);
@@ -219,6 +305,8 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/threads/meter", test_meter);
         g_test_add_func("/threads/alone", test_alone);
         g_test_add_func("/threads/forgiven", test_forgiven);
+        g_test_add_func("/threads/own-first", test_own_first);
+        g_test_add_func("/threads/successors", test_successors);
         g_test_add_data_func("/threads/equal/small-minibatches", "MinibatchSize=50", test_equal);
         g_test_add_data_func("/threads/equal/full-batch",
                         "Updates=full-batch\nMinibatchSize=128\nNormalizeObservations=yes", test_equal);
