@@ -83,6 +83,7 @@ int pass_new(const Network *network, Pass **ret) {
 
         pass->network = network;
         pass->stride = SHARD_ROWS_MAX;
+        pass->end = network->n_layers;
         pass->input = at = pass->memory;
         at += input_columns(network) * SHARD_ROWS_MAX;
         pass->transposed = at;
@@ -119,7 +120,7 @@ static void layer_activate(Pass *pass, uint32_t i) {
 }
 
 void pass_forward(Pass *pass, const float *parameters) {
-        for (uint32_t i = 0; i < pass->network->n_layers; i++) {
+        for (uint32_t i = pass->first; i < pass->end; i++) {
                 const Layer *l = &pass->network->layers[i];
                 const float *x = l->input == i ? pass->input : pass->output[l->input];
                 float *y = pass->output[i];
@@ -171,7 +172,7 @@ void pass_backward(
                 Pass *pass, const float *parameters, bool accumulate, float *gradient, float *ret_d_input) {
         bool collected[LAYERS_MAX] = {}, arrived = false;
 
-        for (uint32_t i = pass->network->n_layers; i-- > 0;) {
+        for (uint32_t i = pass->end; i-- > pass->first;) {
                 const Layer *l = &pass->network->layers[i];
                 bool first = l->input == i;
                 float *dy = pass->d_output[i];

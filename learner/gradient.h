@@ -13,7 +13,8 @@
 typedef struct Pass {
         const Network *network;
         uint32_t stride;
-        float *input; /* [network_inputs()][stride], written by the caller */
+        uint32_t first, end; /* the layers that both passes go over; at first these are all */
+        float *input;        /* [network_inputs()][stride], written by the caller */
         float *output[LAYERS_MAX], *d_output[LAYERS_MAX]; /* [n_out][stride] each */
         /* [n_out][stride]: slopes, for activations whose slope does not follow from the output; otherwise
          * NULL */

@@ -148,12 +148,16 @@ static float *bench_d_value(const Runtime *rt, Bench *bench) {
                                              : bench->pass->d_output[rt->layer_value];
 }
 
-/* Computes the forward pass, then probability, entropy and value of the taken actions. */
-static void bench_forward(Runtime *rt, Bench *bench, const float *parameters) {
+/* Computes the forward pass, then probability, entropy and value of the taken actions; or a half of these. */
+static void bench_forward(Runtime *rt, Bench *bench, Half half, const float *parameters) {
         Pass *pass = bench->pass;
         float *log_probability = bench->terms[TERM_LOG_PROBABILITY], *entropy = bench->terms[TERM_ENTROPY];
 
+        pass->first = half == HALF_VALUE ? rt->value_from : 0;
+        pass->end = half == HALF_POLICY ? rt->value_from : rt->network->n_layers;
         pass_forward(pass, parameters);
+        if (half == HALF_VALUE)
+                return;
         switch ((ActKind) rt->network->act) {
         case ACT_CATEGORICAL:
                 choices_forward(rt->network, pass->output[rt->layer_action], bench->choices, pass->stride,
@@ -179,8 +183,8 @@ static void bench_forward(Runtime *rt, Bench *bench, const float *parameters) {
         }
 }
 
-static void bench_backward(
-                Runtime *rt, Bench *bench, const float *parameters, bool accumulate, float *gradient) {
+/* Computes the gradients of the outputs of which the terms are made. */
+static void terms_backward(Runtime *rt, Bench *bench) {
         Pass *pass = bench->pass;
         const float *d_log_probability = bench->d_terms[TERM_LOG_PROBABILITY];
         const float *d_entropy = bench->d_terms[TERM_ENTROPY];
@@ -208,7 +212,6 @@ static void bench_backward(
                 assert(!"the losses of these policies need no probabilities of a batch's actions");
                 break;
         }
-        pass_backward(pass, parameters, accumulate, gradient, NULL);
 }
 
 /* How many of n tasks (lanes or blocks) this learner does. The first n_sharers learners share the tasks:
@@ -235,7 +238,7 @@ static void recompute_task(void *arg, uint32_t task, uint32_t thread) {
         g.stride = kernel_padded(g.n);
 
         bench_gather(bench, b, &g);
-        bench_forward(rt, bench, rt->nets[rt->work.net]->parameters);
+        bench_forward(rt, bench, HALF_BOTH, rt->nets[rt->work.net]->parameters);
         memcpy(rt->work.log_probabilities + g.first, bench->terms[TERM_LOG_PROBABILITY],
                         g.n * sizeof(float));
         memcpy(rt->work.values + g.first, bench_value(rt, bench), g.n * sizeof(float));
@@ -329,24 +332,27 @@ TapePlace bench_place(const Runtime *rt, Bench *bench, uint32_t stride) {
         return place;
 }
 
-static void shard_gradient(Runtime *rt, Bench *bench, const Gathered *g, bool accumulate, uint32_t lane) {
+static void shard_gradient(Runtime *rt, Bench *bench, Half half, const Tape *tape, const Gathered *g,
+                bool accumulate, uint32_t lane, double *sums) {
         const Work *w = &rt->work;
         const float *parameters = rt->nets[w->net]->parameters;
         TapePlace place = bench_place(rt, bench, g->stride);
 
-        place.sums = rt->lane_sums[lane];
+        place.sums = sums;
         place.gradient = rt->gradients[lane];
         place.accumulate = accumulate;
         bench_gather(bench, rt->batch, g);
         bench_gather_columns(bench, rt->batch, g, 1.0f / (float) w->rows.n);
         if (w->applies) {
                 bench_draw(rt, bench, RANDOM_POLICY, g);
-                tape_execute(&w->tape, &place);
+                tape_execute(tape, &place);
                 return;
         }
-        bench_forward(rt, bench, parameters);
-        tape_execute(&w->tape, &place);
-        bench_backward(rt, bench, parameters, accumulate, rt->gradients[lane]);
+        bench_forward(rt, bench, half, parameters);
+        tape_execute(tape, &place);
+        if (half != HALF_VALUE)
+                terms_backward(rt, bench);
+        pass_backward(bench->pass, parameters, accumulate, rt->gradients[lane], NULL);
 }
 
 /* The first shard of a lane. A lane is a range of shards that one thread computes in order. */
@@ -356,12 +362,15 @@ static uint32_t shard_of_lane(const Work *w, uint32_t lane) {
         return (uint32_t) ((uint64_t) w->n_shards * lane / w->n_lanes);
 }
 
+/* A task is a lane, or a half of it. With an even number of threads, a thread does tasks of one half. */
 static void lane_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
-        uint32_t lane = rt->learner + task * rt->n_learners;
+        Half half = rt->work.halved ? task % 2 : HALF_BOTH;
+        uint32_t lane = rt->learner + (rt->work.halved ? task / 2 : task) * rt->n_learners;
         uint32_t first = shard_of_lane(&rt->work, lane), end = shard_of_lane(&rt->work, lane + 1);
+        const Tape *tape = half == HALF_BOTH ? &rt->work.tape : &rt->work.halves[half];
+        double sums[REDUCE_SUMS_MAX] = {};
 
-        memset(rt->lane_sums[lane], 0, sizeof(rt->lane_sums[lane]));
         for (uint32_t shard = first; shard < end; shard++) {
                 uint32_t row = shard * rt->work.stride, left = rt->work.rows.n - row;
                 Gathered g = {
@@ -370,23 +379,104 @@ static void lane_task(void *arg, uint32_t task, uint32_t thread) {
                         .stride = rt->work.stride,
                 };
 
-                shard_gradient(rt, &rt->benches[thread], &g, shard > first, lane);
+                shard_gradient(rt, &rt->benches[thread], half, tape, &g, shard > first, lane, sums);
         }
+        /* The other half writes other sums, perhaps at the same time. */
+        for (uint32_t k = 0; k < tape->n_sums; k++)
+                rt->lane_sums[lane][tape->sums[k].number] = sums[tape->sums[k].number];
 }
 
-static size_t block_length(const Runtime *rt, uint32_t block) {
-        size_t left = rt->nets[rt->work.net]->n - (size_t) block * PARAMETER_BLOCK;
+typedef struct Range {
+        size_t first, n;
+} Range;
 
-        return left < PARAMETER_BLOCK ? left : PARAMETER_BLOCK;
+static Range block_range(const Runtime *rt, uint32_t block) {
+        size_t first = (size_t) block * PARAMETER_BLOCK, left = rt->nets[rt->work.net]->n - first;
+
+        return (Range){ first, left < PARAMETER_BLOCK ? left : PARAMETER_BLOCK };
+}
+
+/* Adds up the squares in a fixed order. */
+static double squares_sum(const double squares[KERNEL_LANES]) {
+        double sum = 0.0;
+
+        for (unsigned l = 0; l < KERNEL_LANES; l++)
+                sum += squares[l];
+        return sum;
 }
 
 /* Adds the lanes of one block into lane 0. */
 static void block_reduce_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
         uint32_t block = rt->learner + task * rt->n_updaters;
+        Range range = block_range(rt, block);
+        double squares[KERNEL_LANES] = {};
 
-        rt->block_sums[block] = kernel_parts_add(rt->gradients, rt->work.n_lanes,
-                        (size_t) block * PARAMETER_BLOCK, block_length(rt, block));
+        kernel_parts_add(rt->gradients, rt->work.n_lanes, range.first, range.n, squares);
+        rt->block_sums[block] = squares_sum(squares);
+}
+
+/* Where the two halves meet: the first parameter of the value's half, rounded so that sums of squares can go
+ * on there. */
+static size_t halves_meet(const Runtime *rt) {
+        size_t at = rt->network->layers[rt->value_from].weight_at;
+
+        at = (at + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
+        return at < rt->network->n_parameters ? at : rt->network->n_parameters;
+}
+
+/* The block, or the part of a block, of one half that a task adds up or updates. The tasks of a half have the
+ * same threads as its lanes. Some tasks have nothing to do, since one half may have more blocks. */
+static Range half_range(const Runtime *rt, uint32_t task, uint32_t *ret_block) {
+        size_t meet = halves_meet(rt), end;
+        uint32_t first = task % 2 == HALF_VALUE ? (uint32_t) (meet / PARAMETER_BLOCK) : 0;
+        Range range;
+
+        *ret_block = first + task / 2;
+        if (*ret_block >= runtime_blocks(rt))
+                return (Range){};
+        range = block_range(rt, *ret_block);
+        end = range.first + range.n;
+        if (task % 2 == HALF_VALUE)
+                range.first = range.first > meet ? range.first : meet;
+        else
+                end = end < meet ? end : meet;
+        range.n = end > range.first ? end - range.first : 0;
+        return range;
+}
+
+static uint32_t half_tasks(const Runtime *rt) {
+        uint32_t before = (uint32_t) (halves_meet(rt) / PARAMETER_BLOCK), n = runtime_blocks(rt);
+
+        return 2 * (before + 1 > n - before ? before + 1 : n - before);
+}
+
+static void half_reduce_task(void *arg, uint32_t task, uint32_t thread) {
+        Runtime *rt = arg;
+        double squares[KERNEL_LANES] = {};
+        uint32_t block;
+        Range range = half_range(rt, task, &block);
+
+        if (range.n == 0)
+                return;
+        kernel_parts_add(rt->gradients, rt->work.n_lanes, range.first, range.n, squares);
+        if (range.n == block_range(rt, block).n)
+                rt->block_sums[block] = squares_sum(squares);
+        else if (task % 2 == HALF_POLICY)
+                memcpy(rt->work.squares, squares, sizeof(squares));
+}
+
+/* Adds the lanes, each half by its own thread. In the block where the halves meet, the squares of the value's
+ * half are added after those of the policy's, as always. */
+static void halves_reduce(Runtime *rt) {
+        uint32_t block;
+        Range range = half_range(rt, HALF_VALUE, &block);
+
+        threads_run(rt->threads, half_reduce_task, rt, half_tasks(rt));
+        if (range.n == 0 || range.n == block_range(rt, block).n)
+                return;
+        kernel_parts_add(rt->gradients, 1, range.first, range.n, rt->work.squares);
+        rt->block_sums[block] = squares_sum(rt->work.squares);
 }
 
 /* Adds up the lanes' sums in a copy, since other learners read the same sums. */
@@ -412,21 +502,33 @@ int runtime_meet(Runtime *rt) {
         return r;
 }
 
+static bool applies_by_halves(const Runtime *rt) {
+        return rt->work.halved && !rt->reduce;
+}
+
 /* Computes all lanes first, then all blocks: no thread begins a block before all lanes are done. */
 static int lanes_and_blocks(Runtime *rt) {
+        uint32_t n_lanes;
         int r;
 
         r = rt->gradient_is_read ? runtime_meet(rt) : 0;
         if (r < 0)
                 return r;
-        threads_run(rt->threads, lane_task, rt, share(rt, rt->work.n_lanes, rt->n_learners));
+        n_lanes = share(rt, rt->work.n_lanes, rt->n_learners);
+        for (uint32_t k = 0; k < n_lanes; k++)
+                memset(rt->lane_sums[rt->learner + k * rt->n_learners], 0, sizeof(rt->lane_sums[0]));
+        threads_run(rt->threads, lane_task, rt, rt->work.halved ? 2 * n_lanes : n_lanes);
         r = runtime_meet(rt);
         if (r < 0)
                 return r;
         rt->gradient_is_read = true;
         if (rt->work.tape.n_losses == 0)
                 return 0;
-        threads_run(rt->threads, block_reduce_task, rt, share(rt, runtime_blocks(rt), rt->n_updaters));
+        if (applies_by_halves(rt))
+                halves_reduce(rt);
+        else
+                threads_run(rt->threads, block_reduce_task, rt,
+                                share(rt, runtime_blocks(rt), rt->n_updaters));
         return runtime_meet(rt);
 }
 
@@ -502,6 +604,8 @@ static int walk(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg, dou
         w->stride = rows.n < SHARD_SMALL_BELOW ? SHARD_ROWS_SMALL : SHARD_ROWS_MAX;
         w->n_shards = (rows.n + w->stride - 1) / w->stride;
         w->n_lanes = w->n_shards < LANES_MAX ? w->n_shards : LANES_MAX;
+        w->halved = net == NET_POLICY && rt->value_from > 0 && !w->applies && threads_help(rt->threads) &&
+                    tape_divide(&w->tape, w->halves);
 
         r = lanes_and_blocks(rt);
         if (r < 0)
@@ -543,8 +647,17 @@ static void block_apply_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
         uint32_t block = applies_alone(rt) ? task : rt->learner + task * rt->n_updaters;
 
-        adam_apply(rt->nets[rt->work.net], &rt->work.scalars, rt->gradients[0],
-                        (size_t) block * PARAMETER_BLOCK, block_length(rt, block));
+        Range range = block_range(rt, block);
+
+        adam_apply(rt->nets[rt->work.net], &rt->work.scalars, rt->gradients[0], range.first, range.n);
+}
+
+static void half_apply_task(void *arg, uint32_t task, uint32_t thread) {
+        Runtime *rt = arg;
+        uint32_t block;
+        Range range = half_range(rt, task, &block);
+
+        adam_apply(rt->nets[rt->work.net], &rt->work.scalars, rt->gradients[0], range.first, range.n);
 }
 
 int runtime_apply(Runtime *rt, Net net, double rate, double norm_max, double *ret_norm) {
@@ -564,9 +677,12 @@ int runtime_apply(Runtime *rt, Net net, double rate, double norm_max, double *re
 
         rt->work.scalars = adam_begin(
                         rt->nets[net], rate, s->adam_beta1, s->adam_beta2, s->adam_epsilon, scale);
-        threads_run(rt->threads, block_apply_task, rt,
-                        applies_alone(rt) ? runtime_blocks(rt)
-                                          : share(rt, runtime_blocks(rt), rt->n_updaters));
+        if (net == NET_POLICY && applies_by_halves(rt))
+                threads_run(rt->threads, half_apply_task, rt, half_tasks(rt));
+        else
+                threads_run(rt->threads, block_apply_task, rt,
+                                applies_alone(rt) ? runtime_blocks(rt)
+                                                  : share(rt, runtime_blocks(rt), rt->n_updaters));
         r = runtime_meet(rt);
         if (r < 0)
                 return r;

@@ -28,6 +28,12 @@ enum {
         SHARD_SMALL_BELOW = 128,
 };
 
+/* An actor-critic without shared layers has two halves: the value's network and the policy's. Their gradients
+ * need nothing of each other but the norm of both. If there are threads that help, each half is a task of
+ * its own and stays with one thread. So this half's parameters, gradient and Adam's state stay in the cache
+ * of that thread's core. The order is that of tape_divide(). */
+typedef enum Half { HALF_VALUE, HALF_POLICY, HALF_BOTH } Half;
+
 /* The working memory of a thread. */
 typedef struct Bench {
         Pass *pass; /* the policy's own pass, passes[0] */
@@ -71,6 +77,8 @@ typedef struct Work { /* what the threads are working on: a recomputation, a gra
         Net chooser; /* chooses the actions whose values are bootstrapped */
         Rows rows;
         Tape tape;
+        bool halved; /* each half of the tape is a task */
+        Tape halves[HALF_BOTH];
         /* Whether the tape itself applies networks. If not, the trained network is applied first, and the
          * tape reads its outputs. */
         bool applies;
@@ -82,6 +90,7 @@ typedef struct Work { /* what the threads are working on: a recomputation, a gra
         uint32_t n_sharers; /* how many learners share the work of this phase: 1, or all */
         float *values, *log_probabilities;
         AdamScalars scalars;
+        double squares[KERNEL_LANES]; /* of the policy's half, in the block where the halves meet */
 } Work;
 
 struct Runtime {
@@ -122,6 +131,7 @@ struct Runtime {
          * each other only when a gradient is applied. */
         bool gradient_is_read;
         uint32_t layer_action, layer_log_sd, layer_value;
+        uint32_t value_from; /* the value's own layers are those from here on; 0: it shares layers */
 
         /* The round */
         uint32_t n_actors, n_live_actors; /* of `batch`, and of `live` */

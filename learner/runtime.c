@@ -284,6 +284,21 @@ static bool has_deviation(const Network *network) {
         return network->act == ACT_GAUSSIAN || network->act == ACT_SQUASHED;
 }
 
+/* The first layer of the value's own network, whose layers are the last ones; 0: the value shares layers. */
+static uint32_t value_from(const Runtime *rt) {
+        const Layer *layers = rt->network->layers;
+        uint32_t first = rt->layer_value;
+
+        if (!has_value(rt->settings, rt->network))
+                return 0;
+        while (layers[first].input != first)
+                first = layers[first].input;
+        for (uint32_t i = first; i < rt->network->n_layers; i++)
+                if (layers[i].input < first || i == rt->layer_action || i == rt->layer_log_sd)
+                        return 0;
+        return first;
+}
+
 int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, Runtime **ret) {
         _cleanup_(runtime_freep) Runtime *rt = NULL;
         int r;
@@ -307,6 +322,7 @@ int runtime_new(const JobSettings *settings, const JobPage *page, Batch *batch, 
                         (has_value(settings, rt->network) && rt->layer_value == UINT32_MAX) ||
                         (has_deviation(rt->network) && rt->layer_log_sd == UINT32_MAX))
                 return -EINVAL;
+        rt->value_from = value_from(rt);
 
         r = runtime_shape(rt);
         if (r < 0)

@@ -210,36 +210,35 @@ KERNEL_TARGET static inline __attribute__((always_inline)) KERNEL(Vector)
         return sums[0];
 }
 
-KERNEL_TARGET static inline __attribute__((always_inline)) double KERNEL(parts_sum)(
-                float *const parts[], uint32_t n_parts, size_t first, size_t n) {
-        double squares[KERNEL_LANES] = {}, sum = 0.0;
+KERNEL_TARGET static inline __attribute__((always_inline)) void KERNEL(parts_sum)(
+                float *const parts[], uint32_t n_parts, size_t first, size_t n, double *squares) {
+        double sums[KERNEL_LANES];
         size_t end = first + n, i = first;
         float *ret = parts[0];
 
+        memcpy(sums, squares, sizeof(sums));
         for (; i + KERNEL_LANES <= end; i += KERNEL_LANES) {
                 for (size_t at = i; at < i + KERNEL_LANES; at += KERNEL_WIDTH)
                         *(KERNEL(Loose) *) (ret + at) = KERNEL(parts_at)(parts, n_parts, at);
                 for (size_t l = 0; l < KERNEL_LANES; l++)
-                        squares[l] += (double) ret[i + l] * (double) ret[i + l];
+                        sums[l] += (double) ret[i + l] * (double) ret[i + l];
         }
         for (size_t l = 0; i < end; i++, l++) {
                 for (uint32_t step = 1; step < n_parts; step *= 2)
                         for (uint32_t part = 0; part + step < n_parts; part += 2 * step)
                                 parts[part][i] += parts[part + step][i];
-                squares[l] += (double) ret[i] * (double) ret[i];
+                sums[l] += (double) ret[i] * (double) ret[i];
         }
-        for (size_t l = 0; l < KERNEL_LANES; l++)
-                sum += squares[l];
-        return sum;
+        memcpy(squares, sums, sizeof(sums));
 }
 
-KERNEL_TARGET static double KERNEL(parts_add)(
-                float *const parts[], uint32_t n_parts, size_t first, size_t n) {
+KERNEL_TARGET static void KERNEL(parts_add)(
+                float *const parts[], uint32_t n_parts, size_t first, size_t n, double *squares) {
         switch (n_parts) {
-        case 1: return KERNEL(parts_sum)(parts, 1, first, n);
-        case 2: return KERNEL(parts_sum)(parts, 2, first, n);
-        case 4: return KERNEL(parts_sum)(parts, 4, first, n);
-        default: return KERNEL(parts_sum)(parts, n_parts, first, n);
+        case 1: KERNEL(parts_sum)(parts, 1, first, n, squares); break;
+        case 2: KERNEL(parts_sum)(parts, 2, first, n, squares); break;
+        case 4: KERNEL(parts_sum)(parts, 4, first, n, squares); break;
+        default: KERNEL(parts_sum)(parts, n_parts, first, n, squares); break;
         }
 }
 

@@ -62,8 +62,9 @@ typedef double BlockRow __attribute__((vector_size(8 * BLOCK_WIDTH), aligned(8),
                         (mean, log_sd, action, d_log_probability, d_entropy, n, stride, ret_d_mean,         \
                                         ret_d_log_sd))                                                      \
         X(void, add, (float *x, const float *y, size_t n), (x, y, n))                                       \
-        X(double, parts_add, (float *const parts[], uint32_t n_parts, size_t first, size_t n),              \
-                        (parts, n_parts, first, n))                                                         \
+        X(void, parts_add,                                                                                  \
+                        (float *const parts[], uint32_t n_parts, size_t first, size_t n, double *squares),  \
+                        (parts, n_parts, first, n, squares))                                                \
         X(void, adam,                                                                                       \
                         (float *parameters, float *m, float *v, const float *gradient, size_t n,            \
                                         const AdamScalars *scalars),                                        \

@@ -75,9 +75,10 @@ void kernel_gaussian_backward(const float *mean, const float *log_sd, const floa
 
 void kernel_add(float *x, const float *y, size_t n); /* x += y */
 /* Adds the parts of a gradient in a tree, part 1 to part 0, part 3 to part 2 and so on: n numbers of each,
- * from `first` on. Part 0 gets the sums; the other parts may be overwritten. Returns the sum of the squares
- * of the sums. n_parts: 1 to GRADIENT_PARTS */
-double kernel_parts_add(float *const parts[], uint32_t n_parts, size_t first, size_t n);
+ * from `first` on. Part 0 gets the sums; the other parts may be overwritten. n_parts: 1 to GRADIENT_PARTS.
+ * squares [KERNEL_LANES]: number `first` + i adds its square to squares[i % KERNEL_LANES]. So a range whose
+ * length is a multiple of KERNEL_LANES may be divided: the second call continues the sums of the first. */
+void kernel_parts_add(float *const parts[], uint32_t n_parts, size_t first, size_t n, double *squares);
 void kernel_adam(float *parameters, float *m, float *v, const float *gradient, size_t n,
                 const AdamScalars *scalars);
 

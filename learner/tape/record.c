@@ -349,3 +349,124 @@ void tape_result(Tape *tape, Node x) {
 
         tape->result = x;
 }
+
+/* Dividing */
+
+enum { READS_VALUE = 1, READS_OTHER = 2 };
+
+static unsigned n_operands(TapeOp op) {
+        switch (op) {
+        case TAPE_COLUMN:
+        case TAPE_TERM:
+        case TAPE_INPUT:
+        case TAPE_CONSTANTS: return 0;
+        case TAPE_JOIN:
+        case TAPE_DIVERGENCE_BY_EXP:
+        case TAPE_ADD:
+        case TAPE_SUBTRACT:
+        case TAPE_MULTIPLY:
+        case TAPE_MIN:
+        case TAPE_MAX:
+        case TAPE_DIFFERS: return 2;
+        case TAPE_WHERE: return 3;
+        case TAPE_SPREAD:
+        case TAPE_NETWORK:
+        case TAPE_OUTPUT:
+        case TAPE_TOTAL:
+        case TAPE_EDIT:
+        case TAPE_SHIFT:
+        case TAPE_SCALE:
+        case TAPE_CLAMP:
+        case TAPE_ABS:
+        case TAPE_EXP:
+        case TAPE_TANH:
+        case TAPE_LOG_TANH_SLOPE:
+        case TAPE_HALF_SQUARE:
+        case TAPE_HUBER:
+        case TAPE_DIVERGENCE:
+        case TAPE_EXCEEDS:
+        case _TAPE_OP_MAX: break;
+        }
+        return 1;
+}
+
+/* Which terms each node reads, itself or through its operands. */
+static void terms_find(const Tape *tape, unsigned ret[TAPE_NODES_MAX]) {
+        for (Node k = 0; k < tape->n_nodes; k++) {
+                const TapeNode *node = &tape->nodes[k];
+                const Node operands[] = { node->a, node->b, node->c };
+
+                ret[k] = 0;
+                if (node->op == TAPE_TERM)
+                        ret[k] = node->of == TERM_VALUE ? READS_VALUE : READS_OTHER;
+                for (unsigned i = 0; i < n_operands(node->op); i++)
+                        ret[k] |= ret[operands[i]];
+        }
+}
+
+/* Copies the nodes that are needed, in their order, and gives them new numbers. */
+static void nodes_copy(
+                const Tape *tape, bool needed[TAPE_NODES_MAX], Tape *ret, Node ret_to[TAPE_NODES_MAX]) {
+        for (Node k = tape->n_nodes; k-- > 0;) {
+                const TapeNode *node = &tape->nodes[k];
+                const Node operands[] = { node->a, node->b, node->c };
+
+                for (unsigned i = 0; needed[k] && i < n_operands(node->op); i++)
+                        needed[operands[i]] = true;
+        }
+        for (Node k = 0; k < tape->n_nodes; k++) {
+                TapeNode node = tape->nodes[k];
+                Node *const operands[] = { &node.a, &node.b, &node.c };
+
+                if (!needed[k])
+                        continue;
+                for (unsigned i = 0; i < n_operands(node.op); i++)
+                        *operands[i] = ret_to[*operands[i]];
+                ret_to[k] = append(ret, node);
+        }
+}
+
+/* Copies the losses and sums whose nodes read TERM_VALUE, or those of all other nodes. */
+static void part_copy(const Tape *tape, const unsigned terms[TAPE_NODES_MAX], bool value, Tape *ret) {
+        bool needed[TAPE_NODES_MAX] = {};
+        Node to[TAPE_NODES_MAX] = {};
+
+        tape_begin_with(ret, tape->shape);
+        for (uint32_t k = 0; k < tape->n_losses; k++)
+                if ((terms[tape->losses[k].node] == READS_VALUE) == value) {
+                        needed[tape->losses[k].node] = true;
+                        ret->losses[ret->n_losses++] = tape->losses[k];
+                }
+        for (uint32_t k = 0; k < tape->n_sums; k++)
+                if ((terms[tape->sums[k].node] == READS_VALUE) == value) {
+                        needed[tape->sums[k].node] = true;
+                        ret->sums[ret->n_sums++] = tape->sums[k];
+                }
+        nodes_copy(tape, needed, ret, to);
+        for (uint32_t k = 0; k < ret->n_losses; k++)
+                ret->losses[k].node = to[ret->losses[k].node];
+        for (uint32_t k = 0; k < ret->n_sums; k++)
+                ret->sums[k].node = to[ret->sums[k].node];
+}
+
+bool tape_divide(const Tape *tape, Tape ret_parts[2]) {
+        unsigned terms[TAPE_NODES_MAX];
+
+        terms_find(tape, terms);
+        for (uint32_t k = 0; k < tape->n_losses; k++)
+                if (terms[tape->losses[k].node] == (READS_VALUE | READS_OTHER))
+                        return false;
+        for (uint32_t k = 0; k < tape->n_sums; k++) {
+                unsigned reads = terms[tape->sums[k].node];
+
+                if (reads == (READS_VALUE | READS_OTHER))
+                        return false;
+                for (uint32_t i = 0; i < k; i++)
+                        if (tape->sums[i].number == tape->sums[k].number &&
+                                        (terms[tape->sums[i].node] == READS_VALUE) != (reads == READS_VALUE))
+                                return false;
+        }
+        part_copy(tape, terms, true, &ret_parts[0]);
+        part_copy(tape, terms, false, &ret_parts[1]);
+        return ret_parts[0].n_losses > 0 && ret_parts[1].n_losses > 0;
+}

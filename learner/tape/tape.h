@@ -196,6 +196,12 @@ void tape_sum(Tape *tape, unsigned number, Node x, double coefficient);
 /* Makes x the number that tape_evaluate() computes for each row. */
 void tape_result(Tape *tape, Node x);
 
+/* Divides a loss that reads only columns and terms. The first part has the losses and sums that read
+ * TERM_VALUE, the second part all others. Together they compute what the tape computes, bit for bit. Returns
+ * false, if this is not possible: a loss or a sum reads TERM_VALUE and another term, both parts would add to
+ * one sum, or a part would have no loss. */
+bool tape_divide(const Tape *tape, Tape ret_parts[2]);
+
 /* Executing: learner/tape/tape.c. Columns have `stride` rows, a multiple of 16 and at most SHARD_ROWS_MAX.
  * `weight` is 1 / rows of the minibatch, and 0 for rows that only fill the shard up, so that weighted sums
  * are means. */

@@ -103,25 +103,23 @@ typedef struct Outcome {
         float logits[7 * 64], d_logits[7 * 64], d_mean[7 * 64], d_log_sd[7 * 64];
         float rows[4][64], parameters[500], m[500], v[500], sum[500];
         float parts[6][500];
-        double squares[6], group[7 * KERNEL_GROUP], row[45];
+        double squares[6][KERNEL_LANES], group[7 * KERNEL_GROUP], row[45];
 } Outcome;
 
 static const uint32_t part_counts[6] = { 1, 2, 3, 4, 7, GRADIENT_PARTS };
 
 /* Adds n_parts parts, made from x, into ret, which has n numbers. */
-static double add_parts(uint32_t n_parts, const float *x, size_t n, float *ret) {
+static void add_parts(uint32_t n_parts, const float *x, size_t n, float *ret, double *ret_squares) {
         g_autofree float *all = g_new(float, (size_t) n_parts *n);
         float *parts[GRADIENT_PARTS];
-        double squares;
 
         for (uint32_t part = 0; part < n_parts; part++) {
                 parts[part] = all + part * n;
                 for (size_t i = 0; i < n; i++)
                         parts[part][i] = x[(i + 3 * part) % n];
         }
-        squares = kernel_parts_add(parts, n_parts, 0, n);
+        kernel_parts_add(parts, n_parts, 0, n, ret_squares);
         memcpy(ret, all, n * sizeof(float));
-        return squares;
 }
 
 static void compute(Outcome *o) {
@@ -157,7 +155,7 @@ static void compute(Outcome *o) {
         memcpy(o->sum, flat, sizeof(o->sum));
         kernel_add(o->sum, flat + 3, FLAT);
         for (size_t k = 0; k < G_N_ELEMENTS(o->parts); k++)
-                o->squares[k] = add_parts(part_counts[k], flat, FLAT, o->parts[k]);
+                add_parts(part_counts[k], flat, FLAT, o->parts[k], o->squares[k]);
 
         for (int i = 0; i < 3 * 45; i++)
                 unit[i] = g_rand_double(rand);
@@ -413,7 +411,8 @@ static void check_parts(GRand *rand, uint32_t n_parts, size_t first, size_t n) {
         g_autofree float *x = random_floats(rand, n_parts * all, 1);
         g_autofree float *tree = g_memdup2(x, n_parts * all * sizeof(float));
         float *parts[GRADIENT_PARTS];
-        double squares = 0.0;
+        double squares[KERNEL_LANES] = {}, whole[KERNEL_LANES] = {};
+        size_t half = n / 2 / KERNEL_LANES * KERNEL_LANES;
 
         for (uint32_t part = 0; part < n_parts; part++)
                 parts[part] = x + part * all;
@@ -421,9 +420,12 @@ static void check_parts(GRand *rand, uint32_t n_parts, size_t first, size_t n) {
                 for (uint32_t step = 1; step < n_parts; step *= 2)
                         for (uint32_t part = 0; part + step < n_parts; part += 2 * step)
                                 tree[part * all + i] += tree[(part + step) * all + i];
-                squares += (double) tree[i] * (double) tree[i];
+                whole[(i - first) % KERNEL_LANES] += (double) tree[i] * (double) tree[i];
         }
-        g_assert_cmpfloat(fabs(kernel_parts_add(parts, n_parts, first, n) - squares), <, 1e-10);
+        /* The second call goes on with the squares of the first. */
+        kernel_parts_add(parts, n_parts, first, half, squares);
+        kernel_parts_add(parts, n_parts, first + half, n - half, squares);
+        g_assert_cmpmem(squares, sizeof(squares), whole, sizeof(whole));
         g_assert_cmpmem(x, all * sizeof(float), tree, all * sizeof(float));
 }
 
