@@ -18,7 +18,7 @@
 #include "lib/cleanup.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
-#include "lib/slot.h"
+#include "lib/slot-refusal.h"
 
 int probe_load(Placement *place, uint32_t *ret_fault, int32_t *ret_detail) {
         int r = 0;
@@ -80,32 +80,9 @@ int probe_ask(Placement *place, ActordEnvSpec *ret, uint32_t *ret_fault, int32_t
         return r;
 }
 
-/* The field of the spec that makes a layout for this job impossible. */
-static int field_at_fault(int error) {
-        switch (error) {
-        case -EOPNOTSUPP: return SPEC_FIELD_VALUES;
-        case -EMULTIHOP: return SPEC_FIELD_PAIRED_AGENTS;
-        case -ECHRNG: return SPEC_FIELD_COMPANY;
-        case -ENOTUNIQ: return SPEC_FIELD_COMING;
-        case -EDOTDOT: return SPEC_FIELD_SEVERAL;
-        case -EUSERS: return SPEC_FIELD_SLOTS;
-        case -EPROTOTYPE: return SPEC_FIELD_CONTINUOUS;
-        case -ERANGE: return SPEC_FIELD_BOUNDED;
-        case -ENOSPC: return SPEC_FIELD_STORE;
-        case -EDOM: return SPEC_FIELD_IMAGE;
-        case -E2BIG: return SPEC_FIELD_SIZE;
-        case -EFBIG: return SPEC_FIELD_BANKS;
-        case -ESPIPE: return SPEC_FIELD_PAIRS;
-        case -ENOSTR: return SPEC_FIELD_PAIRED_STACK;
-        case -EILSEQ: return SPEC_FIELD_EDITED;
-        case -EBADR: return SPEC_FIELD_EDITED_POLICY;
-        case -EXDEV: return SPEC_FIELD_REGULATION;
-        default: return SPEC_FIELD_ACTION_KIND;
-        }
-}
-
 int probe_make_page(Placement *place, const ActordEnvSpec *spec, uint32_t *ret_fault, int32_t *ret_detail) {
         static JobPage page;
+        char sentence[SIZE_SENTENCE_MAX];
         void *map;
         int r, field;
 
@@ -117,7 +94,10 @@ int probe_make_page(Placement *place, const ActordEnvSpec *spec, uint32_t *ret_f
         }
         r = job_page_make(place->settings, spec, &page);
         if (r < 0) {
-                *ret_detail = field_at_fault(r);
+                /* The record has room for the field, and not for sizes. */
+                if (job_size_describe(place->settings, spec, sentence))
+                        fprintf(stderr, "actord-invoker: %s\n", sentence);
+                *ret_detail = spec_field_of_error(r);
                 return r;
         }
 

@@ -244,7 +244,8 @@ static int play(const Trial *trial, const ActordEnv *env, const ActordEnvSpec *s
                 return trial_problem(trial, TRIAL_PROBLEM_AGENTS, (int) spec->n_agents);
         r = page ? job_page_make(trial->settings, spec, page) : -ENOMEM;
         if (r < 0)
-                return trial_problem(trial, TRIAL_PROBLEM_SETUP, -r);
+                return r == -ENOMEM ? trial_problem(trial, TRIAL_PROBLEM_SETUP, ENOMEM)
+                                    : trial_misfit(trial, spec_field_of_error(r));
         r = policy_new(trial, page, &policy);
         if (r < 0)
                 return r;

@@ -34,6 +34,11 @@ int trial_problem(const Trial *trial, TrialProblem problem, int detail) {
         return -ECANCELED;
 }
 
+int trial_misfit(const Trial *trial, SpecField field) {
+        fault(trial, FAULT_SPEC, (int) field);
+        return -ECANCELED;
+}
+
 bool trial_learn_spec(const Trial *trial, const ActordEnv *env, TrialSpec *ret) {
         const JobSettings *settings = trial->settings;
         int r, field;

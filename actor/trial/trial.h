@@ -16,6 +16,7 @@
 #include "actor/actor.h"
 #include "include/record.h"
 #include "include/trial.h"
+#include "lib/slot-refusal.h"
 
 typedef struct Trial {
         const ActorContext *context;
@@ -44,6 +45,8 @@ bool trial_learn_spec(const Trial *trial, const ActordEnv *env, TrialSpec *ret);
 void trial_fail(const Trial *trial, int r);
 /* Writes into the page why this trial ends early. Returns -ECANCELED. */
 int trial_problem(const Trial *trial, TrialProblem problem, int detail);
+/* Writes into the page that the environment does not fit the settings. Returns -ECANCELED. */
+int trial_misfit(const Trial *trial, SpecField field);
 
 /* picture_new() allocates room for a picture; NULL, with the problem in the page: the environment draws
  * none, or there is no memory. picture_say() draws an instance and sends the picture: 0; -ECANCELED with the

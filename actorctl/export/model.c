@@ -4,6 +4,7 @@
 #include "actorctl/export/model.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -43,19 +44,56 @@ static int fill(Model *model, const double *numbers) {
                                : -EDOM;
 }
 
-static ExitStatus read_numbers(const NamedCheckpoint *checkpoint, const JobFile *job_file, Model *model) {
+/* The count of numbers in the layers that act, and in constant layers. */
+static uint64_t count_numbers(const Network *network, uint64_t acts) {
+        uint64_t n = 0;
+
+        for (uint32_t i = 0; i < network->n_layers; i++) {
+                const Layer *layer = &network->layers[i];
+
+                if (layer->kind == LAYER_PARAMETER || (acts >> i & 1))
+                        n += (uint64_t) layer->n_units * layer->n_reads + layer->n_units;
+        }
+        return n;
+}
+
+/* Makes the network, and checks that it is not too large before any number is read. */
+static ExitStatus make_network(const NamedCheckpoint *checkpoint, const ActordEnvSpec *spec,
+                uint64_t numbers_max, Model *model) {
+        uint64_t n;
+
+        /* For a network that cannot be made, policy_read() has a message. */
+        if (company_spec(&model->settings, spec, &model->spec) < 0 ||
+                        network_derive(&model->settings, &model->spec, &model->network) < 0)
+                return STATUS_OK;
+        model->acts = network_acting_layers(&model->network);
+        n = count_numbers(&model->network, model->acts);
+        if (n <= numbers_max)
+                return STATUS_OK;
+        complain("%s: its policy has %" PRIu64 " numbers, and a file of this format has room for %" PRIu64
+                 "; export it with --format=onnx",
+                        checkpoint->name, n, numbers_max);
+        return STATUS_USAGE;
+}
+
+static ExitStatus read_numbers(const NamedCheckpoint *checkpoint, const JobFile *job_file,
+                uint64_t numbers_max, Model *model) {
         g_autoptr(GArray) numbers = g_array_new(FALSE, TRUE, sizeof(double));
+        g_autofree char *message = NULL;
         TrialSpec said;
         ExitStatus status;
 
-        status = policy_load(checkpoint, job_file, &said, numbers);
+        model->settings = job_file->settings;
+        status = trial_spec(job_file, &said);
+        if (status == STATUS_OK)
+                status = make_network(checkpoint, &said.spec, numbers_max, model);
         if (status != STATUS_OK)
                 return status;
-        model->settings = job_file->settings;
-        if (company_spec(&model->settings, &said.spec, &model->spec) < 0 ||
-                        network_derive(&model->settings, &model->spec, &model->network) < 0)
-                g_assert_not_reached(); /* policy_load() has derived the same network already */
-        model->acts = network_acting_layers(&model->network);
+        if (policy_read(&checkpoint->checkpoint, checkpoint->name, &model->settings, &said.spec, numbers,
+                            &message) < 0) {
+                complain("%s", message);
+                return STATUS_USAGE;
+        }
         if (fill(model, (const double *) (const void *) numbers->data) < 0) {
                 complain("the policy of %s has numbers that are not finite, and is not exported; export an "
                          "earlier checkpoint",
@@ -92,7 +130,8 @@ static char *inputs_text(const Network *network) {
         return g_string_free(text, text->len == 0);
 }
 
-ExitStatus model_read(const Options *options, const NamedCheckpoint *checkpoint, Model **ret) {
+ExitStatus model_read(const Options *options, const NamedCheckpoint *checkpoint, uint64_t numbers_max,
+                Model **ret) {
         g_autoptr(Model) model = g_new0(Model, 1);
         const Safetensors *file = checkpoint->checkpoint.file;
         JobFile job_file;
@@ -106,7 +145,7 @@ ExitStatus model_read(const Options *options, const NamedCheckpoint *checkpoint,
                 status = STATUS_USAGE;
         }
         if (status == STATUS_OK)
-                status = read_numbers(checkpoint, &job_file, model);
+                status = read_numbers(checkpoint, &job_file, numbers_max, model);
         job_file_done(&job_file);
         if (status != STATUS_OK)
                 return status;

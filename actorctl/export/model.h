@@ -23,8 +23,10 @@ typedef struct Model {
 } Model;
 
 /* Reads the policy of a checkpoint, which must outlive the model. The environment is loaded in a sandbox,
- * since the network's shape follows from its spec. STATUS_OK; or another status, with a message. */
-ExitStatus model_read(const Options *options, const NamedCheckpoint *checkpoint, Model **ret);
+ * since the network's shape follows from its spec. numbers_max: the most numbers for which the file's format
+ * has room. STATUS_OK; or another status, with a message. */
+ExitStatus model_read(const Options *options, const NamedCheckpoint *checkpoint, uint64_t numbers_max,
+                Model **ret);
 Model *model_free(Model *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Model, model_free)
 
@@ -34,6 +36,9 @@ const char *model_output_name(const Model *model);
 /* The formats. Each function returns the complete file. */
 GByteArray *model_to_onnx(const Model *model);
 GByteArray *model_to_header(const Model *model);
+/* A number of a C header takes at most 20 bytes ("-1.17549435e-38f, " and a sixth of a line's beginning). A
+ * GByteArray ends the program if it would grow beyond G_MAXUINT bytes, and the rest of the file is short. */
+#define HEADER_NUMBERS_MAX ((G_MAXUINT - (1u << 20)) / 20u)
 /* Makes a file of the policy's named tensors and the checkpoint's metadata. NULL, with errno: it failed, for
  * example for lack of memory. */
 GByteArray *model_to_safetensors(const Model *model, const Checkpoint *checkpoint);

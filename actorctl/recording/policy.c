@@ -9,6 +9,7 @@
 #include "lib/algorithm-traits.h"
 #include "lib/company.h"
 #include "lib/network.h"
+#include "lib/slot-refusal.h"
 
 /* the constant of Gymnasium's NormalizeObservation, as in the learner */
 static const double VARIANCE_EPSILON = 1e-8;
@@ -105,12 +106,10 @@ static int read_networks(const Checkpoint *checkpoint, const char *name, const J
         return r;
 }
 
-int policy_read(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
-                const ActordEnvSpec *spec, GArray *ret_numbers, char **ret_message) {
-        g_autofree Network *network = g_new0(Network, 1), *judge = g_new0(Network, 1);
+/* Makes the networks of a policy that a job can have. */
+static int derive(const JobSettings *settings, const ActordEnvSpec *spec, Network *network, Network *judge) {
         ActordEnvSpec seen;
-        double *numbers;
-        size_t n;
+        PolicyLayout layout;
         int r;
 
         r = company_spec(settings, spec, &seen);
@@ -118,11 +117,31 @@ int policy_read(const Checkpoint *checkpoint, const char *name, const JobSetting
                 r = network_derive(settings, &seen, network);
         if (r >= 0)
                 r = network_derive_judge(settings, network, judge);
-        if (r < 0) {
-                *ret_message = g_strdup_printf("%s: a policy with these settings cannot act in %s (%s)",
-                                name, spec->name, g_strerror(-r));
-                return r;
-        }
+        return r < 0 ? r : policy_layout(network, judge, POLICY_BANKS, &layout);
+}
+
+static int refuse(int r, const char *name, const JobSettings *settings, const ActordEnvSpec *spec,
+                char **ret_message) {
+        char sentence[SIZE_SENTENCE_MAX];
+
+        if (r == -E2BIG && job_size_describe(settings, spec, sentence))
+                *ret_message = g_strdup_printf("%s: %s", name, sentence);
+        else
+                *ret_message = g_strdup_printf("%s: a policy with these settings cannot act in %s: %s", name,
+                                spec->name, spec_field_to_string((int) spec_field_of_error(r)));
+        return r;
+}
+
+int policy_read(const Checkpoint *checkpoint, const char *name, const JobSettings *settings,
+                const ActordEnvSpec *spec, GArray *ret_numbers, char **ret_message) {
+        g_autofree Network *network = g_new0(Network, 1), *judge = g_new0(Network, 1);
+        double *numbers;
+        size_t n;
+        int r;
+
+        r = derive(settings, spec, network, judge);
+        if (r < 0)
+                return refuse(r, name, settings, spec, ret_message);
 
         /* A forged file may name networks of any size, so no memory is taken before the file is known to
          * have them. */

@@ -98,12 +98,13 @@ static ExitStatus write_out(const Options *options, const char *word, int fd, co
 typedef struct Format {
         const char *name, *ending;
         GByteArray *(*make)(const Model *model); /* NULL: safetensors */
+        uint64_t numbers_max;                    /* a policy of any job fits in a file of tensors: 1 GiB */
 } Format;
 
 static const Format formats[] = {
-        { "safetensors", ".safetensors", NULL },
-        { "onnx", ".onnx", model_to_onnx },
-        { "header", ".h", model_to_header },
+        { "safetensors", ".safetensors", NULL, UINT64_MAX },
+        { "onnx", ".onnx", model_to_onnx, UINT64_MAX },
+        { "header", ".h", model_to_header, HEADER_NUMBERS_MAX },
 };
 
 static const Format *find_format(const char *name) {
@@ -163,7 +164,7 @@ static ExitStatus export_model(const Options *options, const Format *format, con
         g_autoptr(Model) model = NULL;
         ExitStatus status;
 
-        status = model_read(options, checkpoint, &model);
+        status = model_read(options, checkpoint, format->numbers_max, &model);
         if (status != STATUS_OK)
                 return status;
         if (format->make == model_to_header && model->settings.convolutions.n > 0) {

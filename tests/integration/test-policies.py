@@ -295,9 +295,21 @@ def refused():
     r = ctl("export", path("bad.safetensors"), "--format=onnx")
     assert r.status != 0 and "bad.safetensors" in r.err and not os.path.exists("bad.onnx"), r.err
     # A forged file cannot make the command take gigabytes for a network that it does not hold
-    r = ctl("export", with_settings(checkpoint, HiddenLayers="24000 24000", SharedNetwork="yes"), "--format=onnx", f"--output={path('none')}",
+    r = ctl("export", with_settings(checkpoint, HiddenLayers="16000 16000", SharedNetwork="yes"), "--format=onnx", f"--output={path('none')}",
             before=["bash", "-c", 'ulimit -v 4000000; exec "$@"', "-"])
     assert r.status == 2 and 'it does not hold "networks.policy.network.0.weight"' in r.err, r
+
+
+@story("a network that is too large for a policy, or for a C header, is refused with its size, the limit and the keys")
+def too_large():
+    checkpoint = trained("cartpole", "Job.StopSteps=500")
+    for layers, format, reason in (("40000 30000", "onnx", "more than 65536 numbers; make [Learner] HiddenLayers="),
+                                   ("24000 24000", "onnx", "it has 576216003 parameters of 4 bytes, and a policy may have 1 GiB; make [Learner] HiddenLayers="),
+                                   ("15000 14500", "header", "its policy has 217618502 numbers, and a file of this format has room for")):
+        r = ctl("export", with_settings(checkpoint, HiddenLayers=layers, SharedNetwork="yes"), f"--format={format}", f"--output={path('none')}")
+        assert r.status == 2 and reason in r.err and "Argument list" not in r.err, (layers, r)
+    r = ctl("run", os.path.join(EXAMPLES, "cartpole.conf"), "--set", "Learner.HiddenLayers=16000 16000")
+    assert r.status == 2 and "it has 512240003 parameters of 4 bytes" in r.err, r
 
 
 tell()
