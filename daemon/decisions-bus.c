@@ -15,7 +15,7 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
-#define DECISIONS_MOST 100000u
+#define DECISIONS_MOST 50000u
 
 /* X(name, value): figures of the round before; in a reply they come after those of the decision itself. */
 #define SEEN(X)                                                        \
@@ -52,6 +52,8 @@ static const char *const names[] = { "round", "actors", "decision", "life", "tak
 #undef X
 };
 enum { N_NAMES = ELEMENTSOF(names) };
+/* a row: its numbers, their count, and padding */
+static_assert(DECISIONS_MOST * (N_NAMES * sizeof(double) + 8) <= REPLY_BYTES_MAX, "an answer fits");
 
 static void decision_row(const LedgerDecision *d, double ret[N_NAMES]) {
         size_t at = 0;

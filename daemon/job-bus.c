@@ -195,6 +195,8 @@ enum {
         SERIES_COLUMNS_MAX = SERIES_COLUMNS_FIXED + 2 * ACTORD_METRICS_MAX,
 };
 
+static_assert(ROUNDS_MOST * (SERIES_COLUMNS_MAX * sizeof(double) + 8) <= REPLY_BYTES_MAX, "an answer fits");
+
 typedef struct SeriesNames {
         const char *names[SERIES_COLUMNS_MAX];
         char metrics[2][ACTORD_METRICS_MAX][32 + ACTORD_METRIC_BYTES];

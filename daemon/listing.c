@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 #include "daemon/access.h"
 #include "daemon/audience.h"
 #include "daemon/job.h"
@@ -304,10 +305,21 @@ int method_list_jobs_filtered(sd_bus_message *m, void *userdata, sd_bus_error *e
         return r < 0 ? r : 1;
 }
 
+typedef struct Totals {
+        sd_bus_message *reply;
+        size_t bytes; /* no fewer than the reply has */
+} Totals;
+
+/* -EMSGSIZE: the reply would be too long for a bus. A user may have jobs with many tags. */
 static int append_total(const LedgerTotal *t, void *userdata) {
+        Totals *totals = userdata;
         int r;
 
-        r = sd_bus_message_append(userdata, "(ussssddttt)", t->uid, t->month, t->tag, t->currency,
+        totals->bytes += 128 + strlen(t->month) + strlen(t->tag) + strlen(t->currency) +
+                         strlen(t->sheet_name);
+        if (totals->bytes > REPLY_BYTES_MAX)
+                return -EMSGSIZE;
+        r = sd_bus_message_append(totals->reply, "(ussssddttt)", t->uid, t->month, t->tag, t->currency,
                         t->sheet_name, (double) t->full_nano / 1e9, (double) t->paper_nano / 1e9, t->n_jobs,
                         t->n_env_steps, t->cpu_nsec);
         return r < 0 ? r : 0;
@@ -317,6 +329,7 @@ static int append_total(const LedgerTotal *t, void *userdata) {
 int method_get_totals(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        Totals totals = {};
         uint32_t uid;
         int r;
 
@@ -326,6 +339,12 @@ int method_get_totals(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         r = reply_list(m, "(ussssddttt)", &reply);
         if (r < 0)
                 return r;
-        r = ledger_totals_foreach(manager->context.ledger, uid == 0 ? UINT32_MAX : uid, append_total, reply);
+        totals.reply = reply;
+        r = ledger_totals_foreach(
+                        manager->context.ledger, uid == 0 ? UINT32_MAX : uid, append_total, &totals);
+        if (r == -EMSGSIZE)
+                return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                "The totals have too many rows for one answer (jobs with many tags): read "
+                                "the jobs with ListJobsFiltered().");
         return r < 0 ? r : reply_send(reply);
 }

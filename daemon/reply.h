@@ -5,6 +5,10 @@
 #include <systemd/sd-bus.h>
 #include "daemon/ledger/ledger.h"
 
+/* The most bytes of a reply. A bus closes the connection of a program that sends a longer message than its
+ * max_message_size, 32 MiB on a system bus, and the daemon ends without its connection. */
+#define REPLY_BYTES_MAX (24u << 20)
+
 /* Makes a reply that is one list, and opens the list for its rows. */
 int reply_list(sd_bus_message *m, const char *contents, sd_bus_message **ret);
 /* Makes a reply that is a table of numbers: the names of its columns, then a list of rows, which is open. */

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A call for a large answer does not end the daemon."""
+from bus import *
+from wire import Refused, Wire
+
+SHORT = [("Job.StopReturn", ""), ("Job.StopSteps", "500")]
+
+
+def copy_row(db, table, where, n, change):
+    """Adds n copies of a row; change(i) has the columns in which copy i differs."""
+    columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+    row = dict(zip(columns, db.execute(f"SELECT {', '.join(columns)} FROM {table} WHERE {where} LIMIT 1").fetchone()))
+    db.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
+                   ([{**row, **change(i)}[c] for c in columns] for i in range(1, n + 1)))
+
+
+@story("on a bus with the limits of a system bus, the decisions of a hundred thousand rounds and the totals of as many tags do not end the daemon")
+def large_answers():
+    with OpenBus() as bus:
+        job = bus.submit(overrides=SHORT)
+        equal(bus.ended(job), "finished", "the job")
+        bus.stop()
+        db = sqlite3.connect(f"{bus.dir}/state/actord/ledger.sqlite")
+        rounds, = db.execute("SELECT max(round) FROM records WHERE kind = 6").fetchone()
+        seq, = db.execute("SELECT max(seq) FROM records").fetchone()
+        copy_row(db, "records", "kind = 6", 101000, lambda i: {"round": rounds + i, "seq": seq + i})
+        copy_row(db, "decisions", "round = 1", 101000, lambda i: {"round": rounds + i, "id": rounds + i})
+        copy_row(db, "totals", "1", 80000, lambda i: {"tag": f"{i:0200}"})
+        db.commit()
+        db.close()
+        bus.start()
+        with Wire(f"unix:path={bus.dir}/bus") as wire:
+            rows = decisions(bus, job, 1, 4000000000)
+            equal((len(rows), rows[0]["round"]), (50000, rounds + 1), "the number of rows, and the first round")
+            try:
+                wire.call("org.actord1", "/org/actord1", MANAGER, "GetTotals")
+                raise AssertionError("the totals were sent")
+            except Refused as e:
+                assert e.name.endswith("LimitsExceeded") and "too many rows" in e.text, e
+        equal(bus.daemon.poll(), None, "the daemon's status")
+
+
+tell()
