@@ -4,6 +4,7 @@
 #include "daemon/listing.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include "daemon/access.h"
@@ -112,7 +113,7 @@ int method_list_jobs(sd_bus_message *m, void *userdata, sd_bus_error *error) {
 
 /* Which rows the caller wants. environment and tag belong to the message. */
 typedef struct Filter {
-        char **states; /* NULL: all states */
+        uint32_t states; /* a bit for each (state_bit()); 0: all states */
         const char *environment, *tag;
         uint64_t since_usec, until_usec; /* range of the submission times */
         uint64_t ended_since_usec;
@@ -120,39 +121,52 @@ typedef struct Filter {
         bool has_uid;
 } Filter;
 
-static void filter_done(Filter *filter) {
-        g_strfreev(filter->states);
-}
+/* The bit of a state's word; 0: there is no such state. */
+static uint32_t state_bit(const char *word) {
+        static_assert(_JOB_STATE_MAX < 31, "a bit for each state, and one for frozen jobs");
 
-static int check_states(char **states, sd_bus_error *error) {
-        for (char **word = states; *word; word++) {
-                bool known = g_str_equal(*word, JOB_FROZEN_WORD);
-
-                for (JobState state = 0; state < _JOB_STATE_MAX; state++)
-                        known = known || g_str_equal(*word, job_state_to_string(state));
-                if (!known)
-                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
-                                        "`%s` is not a state of a job: queued, frozen, starting, running, "
-                                        "ending, ended.",
-                                        *word);
-        }
+        if (g_str_equal(word, JOB_FROZEN_WORD))
+                return UINT32_C(1) << _JOB_STATE_MAX;
+        for (JobState state = 0; state < _JOB_STATE_MAX; state++)
+                if (g_str_equal(word, job_state_to_string(state)))
+                        return UINT32_C(1) << state;
         return 0;
 }
 
+/* Keeps a bit and no text for each state: a caller may send millions of them. */
 static int read_states(sd_bus_message *m, Filter *filter, sd_bus_error *error) {
+        const char *word;
         int r;
 
-        g_clear_pointer(&filter->states, g_strfreev);
+        filter->states = 0;
         r = sd_bus_message_enter_container(m, 'v', "as");
         if (r < 0)
                 return r;
-        r = sd_bus_message_read_strv(m, &filter->states);
+        r = sd_bus_message_enter_container(m, 'a', "s");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_read(m, "s", &word)) > 0) {
+                if (state_bit(word) == 0)
+                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                                        "`%s` is not a state of a job: queued, frozen, starting, running, "
+                                        "ending, ended.",
+                                        word);
+                filter->states |= state_bit(word);
+        }
         if (r < 0)
                 return r;
         r = sd_bus_message_exit_container(m);
-        if (r < 0 || !filter->states)
-                return r;
-        return check_states(filter->states, error);
+        return r < 0 ? r : sd_bus_message_exit_container(m);
+}
+
+/* A value of another type is the caller's mistake, too, so the caller gets a sentence about it. */
+static int read_value(sd_bus_message *m, const char *key, const char *type, void *ret, sd_bus_error *error) {
+        int r = sd_bus_message_read(m, "v", type, ret);
+
+        if (r == -ENXIO)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                                "The value of `%s` is of another type than `%s`.", key, type);
+        return r;
 }
 
 static int read_wish(sd_bus_message *m, Filter *filter, sd_bus_error *error) {
@@ -162,22 +176,26 @@ static int read_wish(sd_bus_message *m, Filter *filter, sd_bus_error *error) {
         r = sd_bus_message_read(m, "s", &key);
         if (r < 0)
                 return r;
-        if (g_str_equal(key, "states"))
-                return read_states(m, filter, error);
+        if (g_str_equal(key, "states")) {
+                r = read_states(m, filter, error);
+                return r == -ENXIO ? sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+                                                     "The value of `states` is of another type than `as`.")
+                                   : r;
+        }
         if (g_str_equal(key, "user")) {
                 filter->has_uid = true;
-                return sd_bus_message_read(m, "v", "u", &filter->uid);
+                return read_value(m, key, "u", &filter->uid, error);
         }
         if (g_str_equal(key, "environment"))
-                return sd_bus_message_read(m, "v", "s", &filter->environment);
+                return read_value(m, key, "s", &filter->environment, error);
         if (g_str_equal(key, "tag"))
-                return sd_bus_message_read(m, "v", "s", &filter->tag);
+                return read_value(m, key, "s", &filter->tag, error);
         if (g_str_equal(key, "since"))
-                return sd_bus_message_read(m, "v", "t", &filter->since_usec);
+                return read_value(m, key, "t", &filter->since_usec, error);
         if (g_str_equal(key, "until"))
-                return sd_bus_message_read(m, "v", "t", &filter->until_usec);
+                return read_value(m, key, "t", &filter->until_usec, error);
         if (g_str_equal(key, "ended-since"))
-                return sd_bus_message_read(m, "v", "t", &filter->ended_since_usec);
+                return read_value(m, key, "t", &filter->ended_since_usec, error);
         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
                         "Jobs cannot be chosen by `%s`: it must be states, user, environment, tag, since, "
                         "until or ended-since.",
@@ -204,7 +222,7 @@ static int filter_read(sd_bus_message *m, Filter *filter, sd_bus_error *error) {
 static bool wants(const Filter *filter, const LedgerListed *row) {
         char wanted[SETTING_TEXT_MAX], has[SETTING_TEXT_MAX];
 
-        if (filter->states && !g_strv_contains((const char *const *) filter->states, row->state))
+        if (filter->states && !(filter->states & state_bit(row->state)))
                 return false;
         if (filter->has_uid && filter->uid != row->uid)
                 return false;
@@ -279,7 +297,7 @@ static int append_page(Page *page, uint64_t after) {
 int method_list_jobs_filtered(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        _cleanup_(filter_done) Filter filter = {};
+        Filter filter = {};
         Page page = { .manager = manager, .filter = &filter };
         uint64_t after;
         int r;
