@@ -15,6 +15,7 @@
 #include "include/launch.h"
 #include "lib/boottime.h"
 #include "lib/environments.h"
+#include "lib/saturate.h"
 
 #define STOP_TIMEOUT_USEC (5ull * 1000 * 1000)
 
@@ -186,16 +187,24 @@ static int on_runtime(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-void job_arm_runtime(Job *job) {
-        uint64_t gone, most;
+uint64_t runtime_left_usec(const LedgerJob *row, uint64_t most_usec, uint64_t now_usec) {
+        uint64_t began, gone;
 
+        assert(row);
+
+        /* The host's clock may have been set back since the job's start. */
+        began = saturating_add(row->started_usec, row->paused_usec);
+        gone = now_usec > began ? now_usec - began : 0;
+        return gone < most_usec ? most_usec - gone : 0;
+}
+
+void job_arm_runtime(Job *job) {
         assert(job);
 
         if (!settings_present(&job->settings, SETTING_Job_RuntimeMaxSec) || job->runtime_timer ||
                         job->row.started_usec == 0)
                 return;
-        gone = real_usec() - job->row.started_usec - job->row.paused_usec;
-        most = job->settings.runtime_max_usec;
         (void) timer_start(job->context->event, &job->runtime_timer, "runtime-max",
-                        gone < most ? most - gone : 0, on_runtime, job);
+                        runtime_left_usec(&job->row, job->settings.runtime_max_usec, real_usec()),
+                        on_runtime, job);
 }

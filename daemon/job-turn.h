@@ -22,6 +22,8 @@ int job_thaw(Job *job);
 /* Watches RuntimeMaxSec=. The time counts from the job's first start, so lives and restarts do not prolong
  * it, and it also counts between two lives. Time that the job spent back in the queue does not count. */
 void job_arm_runtime(Job *job);
+/* How much of RuntimeMaxSec= is left. now_usec: since 1970, as the times of the row. */
+uint64_t runtime_left_usec(const LedgerJob *row, uint64_t most_usec, uint64_t now_usec);
 /* Asks the job to end, and notes in the ledger that it was asked. 0; -ESRCH: it has ended already. */
 int job_stop(Job *job, uint32_t end, const char *reason);
 /* Tells the job's invoker that the job was asked to end. Call this again when a restarted daemon has found
