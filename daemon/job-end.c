@@ -68,6 +68,9 @@ void job_queue_end(Job *job) {
 void job_finish(Job *job, uint32_t end, const char *sentence) {
         if (job->end.noted)
                 return;
+        /* A job that went back to the queue has a bill already. If the daemon was restarted since then, it
+         * reads the job's records only now. */
+        (void) job_load_progress(job, false);
         /* No other life begins while the end is not durable yet. */
         job->search = checkpoint_search_free(job->search);
         job->backoff = sd_event_source_disable_unref(job->backoff);
@@ -95,8 +98,6 @@ void job_give_up(Job *job, const char *sentence) {
 void job_end_queued(Job *job, uint32_t end, const char *sentence) {
         assert(job);
 
-        /* A job that went back to the queue has a bill already. If the daemon was restarted since then, it
-         * reads the job's records only now. */
         (void) job_load_progress(job, false);
         job->progress.ended = false;
         job_finish(job, end, sentence);

@@ -375,7 +375,13 @@ static void begin_life(Job *job, int checkpoint_fd, uint64_t round) {
         }
         job->resume_round = round;
         job_schedule_anew(job);
-        (void) job_load_progress(job, job->row.life > 1);
+        r = job_load_progress(job, job->row.life > 1);
+        if (r < 0) {
+                (void) close_fd(checkpoint_fd);
+                unnote_life(job, row_state, started_usec);
+                cannot_begin(job, "its earlier work in the ledger", r);
+                return;
+        }
         job_distribute(job);
         r = launch_life(job, checkpoint_fd, &what);
         if (r < 0) {
@@ -401,16 +407,24 @@ void job_start(Job *job) {
         }
         job_turn_begin(job);
         job_set_state(job, JOB_STARTING);
+        if (job->row.life >= WASTE_LIVES_MAX) {
+                job_give_up(job,
+                                "it has had as many lives as a job may have (a life begins whenever the job "
+                                "leaves the queue): submit it again, with its newest checkpoint");
+                return;
+        }
         job_checkpoint_choose(job, begin_life);
 }
 
-void job_adopt(Job *job) {
+int job_adopt(Job *job) {
         int r;
 
         assert(job);
 
         job_turn_begin(job);
-        (void) job_load_progress(job, false);
+        r = job_load_progress(job, false);
+        if (r < 0)
+                return r;
         job_answer_find(job);
         job->resume_round = 0;
         job->adopting = true;
@@ -425,11 +439,12 @@ void job_adopt(Job *job) {
                 if (job->answer.life == job->row.life && job->answer.pid == 0)
                         job->life_error_number = EAGAIN;
                 job_look(job);
-                return;
+                return 0;
         }
         job_arm_runtime(job);
         if (job->progress.ended && job->progress.life == job->row.life && !job_moves(job) &&
                         job->progress.end != PLAN_END_PREEMPTED)
                 job_set_state(job, JOB_ENDING);
         job_arm_deadline(job, START_TIMEOUT_USEC, "its invoker did not greet the new daemon within 60 s");
+        return 0;
 }

@@ -13,5 +13,6 @@ static inline uint64_t job_delay_usec(uint64_t n) {
 void job_start(Job *job);
 /* Starts the job after wait_usec. name: the timer's name. Negative: there is no memory. */
 int job_start_later(Job *job, const char *name, uint64_t wait_usec);
-/* After a restart of the daemon: connects to a running invoker, or begins the next life. */
-void job_adopt(Job *job);
+/* After a restart of the daemon: connects to a running invoker, or begins the next life. Negative: the
+ * job's records cannot be read, so its work could not be billed. */
+int job_adopt(Job *job);

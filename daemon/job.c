@@ -281,9 +281,13 @@ int job_load_progress(Job *job, bool anew) {
                 r = job_replay_some(replay, UINT32_MAX);
         while (r > 0);
         (void) job_replay_free(replay);
-        if (r < 0)
+        if (r < 0) {
+                /* Sums of some of the records would be taken for the job's bill. */
+                progress_done(&job->progress);
+                job->progress_loaded = job->records_loaded = false;
                 log_line(LOG_ERR, "The records of job %" PRIu64 " could not be read from the ledger: %s",
-                                job->row.id, g_strerror(-r));
+                                job->row.id, ledger_error_words(r));
+        }
         return r;
 }
 

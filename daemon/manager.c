@@ -422,6 +422,20 @@ static void say_width(void) {
                                 "but take several times as long.");
 }
 
+static int take_up_jobs(Manager *manager) {
+        JOBS_FOREACH (job, &manager->context.jobs) {
+                int r = 0;
+
+                if (job_active(job))
+                        r = job_adopt(job);
+                else if (job->state == JOB_QUEUED && job->row.end_wanted != PLAN_END_NOT)
+                        job_end_queued(job, job->row.end_wanted, NULL);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 int manager_start(Manager *manager) {
         int r;
 
@@ -447,12 +461,9 @@ int manager_start(Manager *manager) {
         if (r < 0)
                 return r;
 
-        JOBS_FOREACH (job, &manager->context.jobs) {
-                if (job_active(job))
-                        job_adopt(job);
-                else if (job->state == JOB_QUEUED && job->row.end_wanted != PLAN_END_NOT)
-                        job_end_queued(job, job->row.end_wanted, NULL);
-        }
+        r = take_up_jobs(manager);
+        if (r < 0)
+                return r;
         jobs_schedule(&manager->context.jobs);
         say_ready(manager);
         say_width();

@@ -135,7 +135,7 @@ char *progress_end_sentence(const Progress *progress, char ret[320]);
 /* Finds out which records are waste. If a life of the job was followed by another one, its records after the
  * checkpoint at which the other one began are waste. First add all records once, then ask. A checkpoint
  * whose record is marked as wasted was found damaged, and does not count. */
-#define WASTE_LIVES_MAX 4096u
+#define WASTE_LIVES_MAX (1u << 20) /* a job gets no later life, since it could not be billed */
 typedef struct WasteMap {
         uint64_t n_lives;
         uint64_t *checkpoint_rounds; /* [i]: the round of the newest checkpoint when life i + 1 ended */

@@ -112,6 +112,38 @@ def others_pass():
         equal(bus.state(second), "queued", "it waits for its turn again")
 
 
+def give_lives(bus, job, n):
+    """As if the job's only life had come after n - 1 others."""
+    bus.stop()
+    with sqlite3.connect(f"{bus.dir}/state/actord/ledger.sqlite") as db:
+        for table in "records", "statistics", "decisions", "checkpoints":
+            db.execute(f"UPDATE {table} SET life = ? WHERE job = ?", (n, job))
+        db.execute("UPDATE jobs SET life = ? WHERE id = ?", (n, job))
+    db.close()
+    bus.start()
+
+
+@story("a job of more than four thousand lives is billed for all its work; one that may have no other life ends with its bill")
+def many_lives():
+    with Bus() as bus:
+        for n, result in (5000, "finished"), (1 << 20, "failed"):
+            job = bus.submit(overrides=SHORTER)
+            wait_for("a round", lambda: bus.get(job, "Round") > 0 and bus.state(job) == "running")
+            bus.ctl("freeze", job)
+            frozen(bus, job)
+            before, rounds = costs(bus, job), bus.get(job, "Round")
+            give_lives(bus, job, n)
+            equal(costs(bus, job), before, "what it costs")
+            bus.ctl("thaw", job)
+            equal(bus.ended(job, 120), result, "result")
+            if result == "finished":
+                equal(bus.get(job, "InvocationsTotal"), bus.get(job, "Round"), "invocations, those of the first life included")
+                assert bus.get(job, "CostFull") > before[0], before
+            else:
+                assert "as many lives as a job may have" in bus.get(job, "Fault"), bus.get(job, "Fault")
+                equal((costs(bus, job), bus.get(job, "Round")), (before, rounds), "the bill that it had")
+
+
 @story("RuntimeMaxSec= does not run while a job is frozen")
 def runtime():
     with Bus() as bus:
