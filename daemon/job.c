@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <systemd/sd-daemon.h>
 #include "daemon/descriptors.h"
 #include "daemon/job-checkpoint.h"
 #include "daemon/job-schedule.h"
@@ -17,6 +18,9 @@
 #include "lib/cleanup.h"
 #include "lib/settings/settings.h"
 #include "lib/string-tables.h"
+
+#define RECORDS_AT_ONCE 65536u
+#define ALIVE_USEC      30000000u /* even a slow disk reads that many records in this time */
 
 DEFINE_CLEANUP(Job *, job_free)
 
@@ -263,6 +267,12 @@ int job_replay_some(JobReplay *replay, unsigned most) {
         return 1;
 }
 
+/* A long job has millions of records, which take longer than the service's watchdog or its limit of a start
+ * allows. */
+static void say_alive(void) {
+        (void) sd_notifyf(false, "WATCHDOG=1\nEXTEND_TIMEOUT_USEC=%u", ALIVE_USEC);
+}
+
 int job_load_progress(Job *job, bool anew) {
         JobReplay *replay;
         int r;
@@ -277,9 +287,11 @@ int job_load_progress(Job *job, bool anew) {
                 return 0;
 
         replay = job_replay_new(job);
-        do
-                r = job_replay_some(replay, UINT32_MAX);
-        while (r > 0);
+        do {
+                r = job_replay_some(replay, RECORDS_AT_ONCE);
+                if (r > 0)
+                        say_alive();
+        } while (r > 0);
         (void) job_replay_free(replay);
         if (r < 0) {
                 /* Sums of some of the records would be taken for the job's bill. */

@@ -47,6 +47,27 @@ def large_answers():
         equal(bus.daemon.poll(), None, "the daemon's status")
 
 
+@story("while a daemon reads hundreds of thousands of records of one job, it tells the service manager that it is alive")
+def alive():
+    with Bus(kept=True) as bus:
+        job = bus.submit(overrides=SHORT)
+        equal(bus.ended(job), "finished", "the job")
+        bus.stop()
+        db = sqlite3.connect(f"{bus.dir}/state/actord/ledger.sqlite")
+        seq, = db.execute("SELECT max(seq) FROM records").fetchone()
+        copy_row(db, "records", "kind = 2", 150000, lambda i: {"seq": seq + i})
+        db.commit()
+        db.close()
+        bus.start()
+        bus.keeper.read()
+        assert len(series(bus, job)) > 0
+        said = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                said.append(bus.keeper.socket.recv(4096).decode())
+        equal(sum("WATCHDOG=1" in words for words in said), 5, "signs of life: after every 65,536 records, read twice")
+
+
 @story("two hundred thousand words in a filter take no time in the square of their number, and a value of a wrong type gets a sentence")
 def large_filter():
     with OpenBus() as bus, Wire(f"unix:path={bus.dir}/bus") as wire:
