@@ -186,6 +186,12 @@ int connection_open_private_at(const char *directory, Connection **ret) {
         g_autoptr(Connection) connection = connection_new(NULL);
         int r;
 
+        if (!run_directory_is_state(directory)) {
+                complain("%s would be removed, and it is not the state of an experiment that was left: move "
+                         "it away, or name another directory with --output",
+                                directory);
+                return -EEXIST;
+        }
         run_directory_remove(directory);
         if (mkdir(directory, 0700) < 0) {
                 r = -errno;

@@ -27,7 +27,8 @@ int connection_open(const Options *options, Connection **ret);
  * the home directory can be written; otherwise it is removed. */
 int connection_open_private(bool keep, Connection **ret);
 /* Starts a daemon for this connection only, with its state in `directory`, which is created anew, and
- * removed with the connection. */
+ * removed with the connection. The state of a daemon that was killed is removed first; -EEXIST: something
+ * else is there. */
 int connection_open_private_at(const char *directory, Connection **ret);
 /* Starts a daemon that shows the records of an `actorctl run`, and changes nothing. */
 int connection_open_run(const char *directory, Connection **ret);

@@ -277,6 +277,23 @@ void run_directory_remove(const char *path) {
         (void) tree_remove(AT_FDCWD, path, UINT_MAX);
 }
 
+bool run_directory_is_state(const char *path) {
+        static const char *const names[] = { "jobs", "run", NULL };
+        _cleanup_closedir_ DIR *directory = NULL;
+        struct dirent *entry;
+        struct stat st;
+
+        if (lstat(path, &st) < 0)
+                return errno == ENOENT;
+        directory = S_ISDIR(st.st_mode) ? opendir(path) : NULL;
+        while (directory && (entry = readdir(directory)))
+                if (!g_strv_contains(names, entry->d_name) &&
+                                !g_str_has_prefix(entry->d_name, "ledger.sqlite") &&
+                                strspn(entry->d_name, ".") != strlen(entry->d_name))
+                        return false;
+        return directory;
+}
+
 /* Returns the directory of actord's other programs: the one of this program in a build tree, otherwise the
  * installed one. */
 char *private_directory(void) {

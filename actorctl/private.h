@@ -14,6 +14,9 @@
  * negative errno, with a message. */
 int run_directory_make(bool keep, char **ret_path, int *ret_lock, bool *ret_temporary);
 void run_directory_remove(const char *path);
+/* Whether the path does not exist, or is a directory with nothing but the state of a private daemon. Other
+ * directories must not be removed. */
+bool run_directory_is_state(const char *path);
 /* Removes old runs. Keeps the newest run, the newest 20 others with a policy, and 20 without. */
 void run_directories_prune(const char *newest);
 /* The numbers of the user's runs, ascending; g_array_unref(). */

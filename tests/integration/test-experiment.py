@@ -292,6 +292,24 @@ def killed():
     equal(len(cells(path)), 4)
 
 
+@story("a directory or file named state that is not a daemon's is not removed from the directory of the results")
+def others_state():
+    path = write(TEXT)
+    place = tempfile.mkdtemp(dir=STATE)
+    theirs = os.path.join(place, "state", "ledger", "thesis.tex")
+    os.makedirs(os.path.dirname(theirs))
+    open(theirs, "w").write("my life's work")
+    r = ctl("experiment", path, f"--output={place}")
+    assert r.status == 1 and os.path.join(place, "state") + " would be removed" in r.err and "--output" in r.err, r.err
+    equal(open(theirs).read(), "my life's work", "their file")
+    shutil.rmtree(os.path.join(place, "state"))
+    os.symlink("/etc", os.path.join(place, "state"))
+    equal(ctl("experiment", path, f"--output={place}").status, 1, "with a link")
+    os.unlink(os.path.join(place, "state"))
+    equal(ctl("experiment", path, f"--output={place}").status, 0, "without it")
+    equal(os.path.exists(os.path.join(place, "state")), False, "the daemon's own, afterwards")
+
+
 @story("two runs of one experiment at once are refused, and so is a file that is not an experiment")
 def refused():
     path = write(TEXT)
