@@ -15,6 +15,7 @@
 #include "daemon/bill/beside.h"
 #include "daemon/bill/compare.h"
 #include "daemon/long-call.h"
+#include "daemon/records-call.h"
 #include "daemon/reply.h"
 #include "include/bus.h"
 #include "include/launch.h"
@@ -309,9 +310,10 @@ int method_get_estimates(sd_bus_message *m, void *userdata, sd_bus_error *error)
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         int r;
 
-        r = job->row.trimmed_usec > 0 ? job_load_summary(job) : job_load_records(job);
-        if (r < 0)
-                return r;
+        r = job->row.trimmed_usec > 0 ? job_load_summary(job)
+                                      : records_wanted(job, m, method_get_estimates, error);
+        if (r < 0 || (r == 0 && job->row.trimmed_usec == 0))
+                return r < 0 ? r : 1;
         r = reply_list(m, "(suddds)", &reply);
         if (r < 0)
                 return r;

@@ -13,6 +13,7 @@
 #include "daemon/files.h"
 #include "daemon/job-properties.h"
 #include "daemon/job-turn.h"
+#include "daemon/records-call.h"
 #include "daemon/reply.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
@@ -125,8 +126,10 @@ static int not_read(sd_bus_error *error, int r) {
                         error, r, "The ledger's rounds could not be read: %s.", g_strerror(-r));
 }
 
-/* Reads the arguments of GetRounds and GetSeries, and the rows for their replies. */
-static int rounds_read(Job *job, sd_bus_message *m, LedgerRound **ret, size_t *ret_n, sd_bus_error *error) {
+/* Reads the arguments of GetRounds and GetSeries, and the rows for their replies. 0: the job's records are
+ * being read, and the handler will be called again. */
+static int rounds_read(Job *job, sd_bus_message *m, sd_bus_message_handler_t handler, LedgerRound **ret,
+                size_t *ret_n, sd_bus_error *error) {
         uint64_t after;
         uint32_t most;
         int r;
@@ -139,11 +142,11 @@ static int rounds_read(Job *job, sd_bus_message *m, LedgerRound **ret, size_t *r
                 return r;
         if (ledger_n_pending(job->context->ledger) > 0)
                 (void) commit_now(job->context);
-        r = job_load_records(job);
-        if (r < 0)
-                return not_read(error, r);
+        r = records_wanted(job, m, handler, error);
+        if (r <= 0)
+                return r;
         r = ledger_rounds(job->context->ledger, job->row.id, after, MIN(most, ROUNDS_MOST), ret, ret_n);
-        return r < 0 ? not_read(error, r) : 0;
+        return r < 0 ? not_read(error, r) : 1;
 }
 
 static int method_get_rounds(sd_bus_message *m, void *userdata, sd_bus_error *error) {
@@ -153,9 +156,9 @@ static int method_get_rounds(sd_bus_message *m, void *userdata, sd_bus_error *er
         size_t n = 0;
         int r;
 
-        r = rounds_read(job, m, &rounds, &n, error);
-        if (r < 0)
-                return r;
+        r = rounds_read(job, m, method_get_rounds, &rounds, &n, error);
+        if (r <= 0)
+                return r < 0 ? r : 1;
 
         r = reply_list(m, "(ttudddd)", &reply);
         if (r < 0)
@@ -249,9 +252,9 @@ static int method_get_series(sd_bus_message *m, void *userdata, sd_bus_error *er
         size_t n = 0;
         int r;
 
-        r = rounds_read(job, m, &rounds, &n, error);
-        if (r < 0)
-                return r;
+        r = rounds_read(job, m, method_get_series, &rounds, &n, error);
+        if (r <= 0)
+                return r < 0 ? r : 1;
 
         series_name(&job->progress, &columns);
         r = reply_table(m, columns.names, columns.n, &reply);
@@ -282,9 +285,9 @@ static int method_get_faults(sd_bus_message *m, void *userdata, sd_bus_error *er
         r = reply_trimmed(&job->row, error);
         if (r < 0)
                 return r;
-        r = job_load_records(job);
-        if (r < 0)
-                return r;
+        r = records_wanted(job, m, method_get_faults, error);
+        if (r <= 0)
+                return r < 0 ? r : 1;
         n = MIN(MIN(p->n_faults, PROGRESS_FAULTS_KEPT), most);
         first = p->n_faults - n;
 

@@ -324,3 +324,17 @@ int job_load_records(Job *job) {
 
         return job_load_progress(job, !job->records_loaded);
 }
+
+void job_take_records(Job *job, Job *reader) {
+        Progress progress;
+
+        assert(job);
+        assert(reader && reader != job);
+
+        if (job->records_loaded)
+                return;
+        progress = job->progress;
+        job->progress = reader->progress;
+        reader->progress = progress;
+        job->progress_loaded = job->records_loaded = true;
+}

@@ -205,3 +205,5 @@ JobReplay *job_replay_for(Job *job, void (*add)(const Record *record, void *user
 int job_load_summary(Job *job);
 /* Also loads the data that rows lack, from the records: totals at each round, estimates, faults. */
 int job_load_records(Job *job);
+/* Gives the job the figures that a replay (job_replay_new()) has made in `reader`, a Job of the same row. */
+void job_take_records(Job *job, Job *reader);

@@ -50,8 +50,11 @@ def large_answers():
 @story("while a daemon reads hundreds of thousands of records of one job, it tells the service manager that it is alive")
 def alive():
     with Bus(kept=True) as bus:
-        job = bus.submit(overrides=SHORT)
-        equal(bus.ended(job), "finished", "the job")
+        job = bus.submit(overrides=LONG)
+        wait_for("a round", lambda: bus.get(job, "Round") > 0)
+        bus.ctl("freeze", job)
+        wait_for("the job is frozen", lambda: bus.state(job) == "frozen", 60)
+        before = bus.get(job, "InvocationsTotal")
         bus.stop()
         db = sqlite3.connect(f"{bus.dir}/state/actord/ledger.sqlite")
         seq, = db.execute("SELECT max(seq) FROM records").fetchone()
@@ -60,7 +63,7 @@ def alive():
         db.close()
         bus.start()
         bus.keeper.read()
-        assert len(series(bus, job)) > 0
+        equal(bus.get(job, "InvocationsTotal"), before + 150000, "invocations")
         said = []
         with contextlib.suppress(BlockingIOError):
             while True:

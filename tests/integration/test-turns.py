@@ -147,6 +147,31 @@ def long_calls():
             assert 0 < len(refused) <= 24 and all(e.name == "org.actord1.Error.Busy" and "16 of your calls" in e.text for e in refused), refused
 
 
+@story("while the many records of an ended job are read for its rounds, faults or estimates, other calls are answered")
+def records_read():
+    with Bus() as bus:
+        job = bus.submit(overrides=[("Job.StopReturn", ""), ("Job.StopSteps", "6000"), ("Actor.RolloutSteps", "4"), ("Learner.MinibatchSize", "32"),
+                                    ("Learner.Epochs", "1")])
+        equal(bus.ended(job), "finished", "result")
+        path, address = f"/org/actord1/job/{job}", bus.env["DBUS_SESSION_BUS_ADDRESS"]
+        bus.stop()
+        make_longer(bus, job, 60)
+        for words in ("GetSeries", "tu", 0, 40), ("GetFaults", "u", 9), ("GetEstimates",):
+            bus.start()
+            with Answers(bus) as answers, Wire(address) as long, Wire(address) as other:
+                for wire in long, other:
+                    wire.answer(ask(wire))
+                calls = [long.send("org.actord1", path, JOB, *words) for _ in range(2)]
+                for _ in range(6):
+                    other.answer(ask(other))
+                made = [long.answer(call) for call in calls]
+                equal(answers.before(long.name, calls[0]).count(other.name), 7, f"calls that were answered before {words[0]}")
+                equal(repr(made[0]), repr(made[1]), "two answers")
+                equal(repr(long.answer(long.send("org.actord1", path, JOB, *words))), repr(made[0]), "a later answer")
+            bus.stop()
+        bus.start()
+
+
 @story("a bill by another price sheet is made while another caller's calls keep the daemon busy")
 def long_call_in_flood():
     with Bus() as bus, Answers(bus) as answers:
