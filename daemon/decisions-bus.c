@@ -115,6 +115,7 @@ int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error)
 typedef struct DecisionsCheck {
         Job *job;
         SchedulerState state;
+        SchedulerCache cache;
         LedgerDecision *decisions;
         size_t n, at;
         uint64_t after, n_checked;
@@ -125,15 +126,17 @@ static void check_free(void *p) {
         DecisionsCheck *check = p;
 
         free(check->decisions);
+        scheduler_cache_done(&check->cache);
         g_free(check);
 }
 
-static bool follows(const Job *job, SchedulerState *state, const LedgerDecision *d) {
+static bool follows(const Job *job, SchedulerCache *cache, SchedulerState *state, const LedgerDecision *d) {
         SchedulerView view = {
                 .settings = &job->settings,
                 .data = job->row.scheduler_data,
                 .n_data = job->row.n_scheduler_data,
                 .sheet = job->sheet,
+                .cache = cache,
                 .round = d->round - 1,
                 .statistics = d->record > 0 ? &d->statistics : NULL,
                 .facts = d->record > 0 ? &d->facts : NULL,
@@ -182,7 +185,7 @@ static int check_next(void *work) {
                         return r;
         }
         d = &check->decisions[check->at++];
-        if (!follows(check->job, &check->state, d)) {
+        if (!follows(check->job, &check->cache, &check->state, d)) {
                 check->differs = d;
                 return 0;
         }

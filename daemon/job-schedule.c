@@ -61,6 +61,7 @@ void job_decide(Job *job, const Record *closed) {
                 .data = job->row.scheduler_data,
                 .n_data = job->row.n_scheduler_data,
                 .sheet = job->sheet,
+                .cache = &job->scheduler_cache,
         };
         if (closed) {
                 view.round = p->round;

@@ -144,6 +144,7 @@ void job_life_clear(Job *job) {
         job->life_hopeless = job->disbelieved = false;
         job->settling = (struct JobSettling){ .retry = sd_event_source_disable_unref(job->settling.retry) };
         job->clearing = job->launch_failed = job->files_counted = false;
+        scheduler_cache_done(&job->scheduler_cache);
         job->plan = (Plan){};
         job->back_reason = NULL;
         job->acknowledged = 0;

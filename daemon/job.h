@@ -45,6 +45,7 @@ struct Job {
         bool progress_loaded; /* `progress` has the sums that the properties show */
         bool records_loaded;  /* data that only records have are loaded, too: curve, estimates, faults */
         SchedulerState scheduler;
+        SchedulerCache scheduler_cache;
         LedgerDecision decision; /* the newest one */
         bool decision_unsaved;   /* `decision` has not been passed to the ledger yet */
         unsigned n_long_calls;   /* long calls about the job that are not answered yet */

@@ -40,15 +40,19 @@ static uint32_t replay_count(const SchedulerView *view, SchedulerState *state) {
 }
 
 /* "Algorithm 235: Random permutation" (Durstenfeld) exchanges place i with a place j_i <= i, for i from the
- * last place down. The value that ends at place i is found by undoing the exchanges from i upwards. Each j_i
- * has a random stream of its own, so nothing is stored. */
+ * last place down. Each j_i has a random stream of its own. */
+static uint64_t exchanged_with(const JobSettings *settings, uint64_t i) {
+        ActordRandom random;
+
+        random_begin(&random, settings->seed, RANDOM_SCALING, SCHEDULER_STREAM_PERMUTED, i, 0);
+        return random_below(&random, (uint32_t) i + 1);
+}
+
+/* Finds the value that ends at one place, by undoing the exchanges from this place upwards. */
 static uint64_t permuted_place(const JobSettings *settings, uint64_t n, uint64_t place) {
         for (uint64_t i = place > 0 ? place : 1; i < n; i++) {
-                ActordRandom random;
-                uint64_t j;
+                uint64_t j = exchanged_with(settings, i);
 
-                random_begin(&random, settings->seed, RANDOM_SCALING, SCHEDULER_STREAM_PERMUTED, i, 0);
-                j = random_below(&random, (uint32_t) i + 1);
                 if (place == i)
                         place = j;
                 else if (place == j)
@@ -57,9 +61,31 @@ static uint64_t permuted_place(const JobSettings *settings, uint64_t n, uint64_t
         return place;
 }
 
+/* The values of all places, g_free(); NULL: there is no memory. */
+static uint32_t *permutation_new(const JobSettings *settings, uint64_t n) {
+        uint32_t *order = g_try_new(uint32_t, n);
+
+        for (uint64_t i = 0; order && i < n; i++)
+                order[i] = (uint32_t) i;
+        for (uint64_t i = n - 1; order && i > 0; i--) {
+                uint64_t j = exchanged_with(settings, i);
+                uint32_t value = order[i];
+
+                order[i] = order[j];
+                order[j] = value;
+        }
+        return order;
+}
+
+/* One place of 262,144 takes as long as all of them, some 10 ms, and a job may have decisions without
+ * number. */
 static uint32_t permuted_count(const SchedulerView *view, SchedulerState *state) {
         uint64_t n = n_counts(view), round = view->round < n ? view->round : n - 1;
 
+        if (view->cache && !view->cache->order)
+                view->cache->order = permutation_new(view->settings, n);
+        if (view->cache && view->cache->order)
+                return count_at(view, view->cache->order[round]);
         return count_at(view, permuted_place(view->settings, n, round));
 }
 

@@ -41,6 +41,12 @@ int scheduler_check(const JobSettings *settings, const void *data, size_t n_data
         return 0;
 }
 
+void scheduler_cache_done(SchedulerCache *cache) {
+        assert(cache);
+
+        g_clear_pointer(&cache->order, g_free);
+}
+
 void scheduler_init(SchedulerState *state, uint32_t policy) {
         assert(state);
         assert(policy < _SCHEDULER_MAX);

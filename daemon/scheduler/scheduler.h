@@ -69,6 +69,13 @@ typedef struct SchedulerState {
         uint8_t own[912]; /* the scheduler's own struct, copied in and out */
 } SchedulerState;
 
+/* What follows from a job's settings and data alone, and takes long to compute. A scheduler fills it when it
+ * is first needed. Begin with {}. */
+typedef struct SchedulerCache {
+        uint32_t *order; /* PERMUTED: of the numbers in the data */
+} SchedulerCache;
+void scheduler_cache_done(SchedulerCache *cache);
+
 typedef struct SchedulerView { /* everything that a scheduler may see */
         const JobSettings *settings;
         const Statistics *statistics; /* of the newest closed round; NULL before the first */
@@ -77,6 +84,7 @@ typedef struct SchedulerView { /* everything that a scheduler may see */
         const void *data;             /* the data that came with the job for its scheduler; NULL: none */
         size_t n_data;
         const PriceSheet *sheet; /* for price_round(), which only schedulers that weigh money call */
+        SchedulerCache *cache;   /* NULL: everything is computed for each decision, with the same result */
 } SchedulerView;
 
 typedef struct Scheduler {
