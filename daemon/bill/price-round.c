@@ -4,7 +4,9 @@
 #include "daemon/bill/price-private.h"
 
 #include <assert.h>
+#include <string.h>
 
+#include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fragment.h"
 #include "lib/saturate.h"
@@ -23,37 +25,68 @@ static uint64_t actor_cpu_nsec(const JobSettings *settings, uint64_t nsec) {
         return saturate_u64((unsigned __int128) nsec * (share > 1000 ? 1000 : share) / 1000);
 }
 
+/* Adds n equal records. A sum of equal records is a product: Policy=auto asks for the prices of thousands of
+ * rounds of thousands of actors. The record has no times, so it adds only to sums. */
+static void add_same(Usage *usage, const PriceSheet *sheet, const JobSettings *settings,
+                const Record *record, uint32_t n) {
+        uint64_t sums[sizeof(Usage) / sizeof(uint64_t)], one[ELEMENTSOF(sums)];
+        Usage single = {};
+
+        static_assert(sizeof(sums) == sizeof(Usage), "it must consist of numbers of 64 bits");
+        assert(record->metered.end_nsec == 0);
+
+        if (n == 0)
+                return;
+        usage_add(&single, sheet, settings, record);
+        memcpy(one, &single, sizeof(one));
+        memcpy(sums, usage, sizeof(sums));
+        for (size_t i = 0; i < ELEMENTSOF(sums); i++)
+                if (one[i] > 0)
+                        sums[i] = saturate_u64((unsigned __int128) one[i] * n + sums[i]);
+        memcpy(usage, sums, sizeof(sums));
+}
+
+static void add_some_rollouts(Usage *usage, const PriceSheet *sheet, const JobSettings *settings,
+                const RoundShape *shape, bool cold, uint32_t n) {
+        Record record = { .kind = RECORD_ROLLOUT, .cold = cold };
+
+        record.metered.cpu_nsec = actor_cpu_nsec(settings, shape->actor_nsec);
+        record.metered.emulated_nsec = saturating_add(
+                        start_nsec(cold ? settings->cold_usec : settings->warm_usec), shape->actor_nsec);
+        add_same(usage, sheet, settings, &record, n);
+}
+
 static void add_rollouts(Usage *usage, const PriceSheet *sheet, const JobSettings *settings,
                 const RoundShape *shape) {
-        for (uint32_t a = 0; a < shape->n_actors; a++) {
-                Record record = { .kind = RECORD_ROLLOUT, .actor = a, .cold = a < shape->n_cold };
-                uint64_t start = start_nsec(record.cold ? settings->cold_usec : settings->warm_usec);
+        uint32_t n_cold = shape->n_cold < shape->n_actors ? shape->n_cold : shape->n_actors;
 
-                record.metered.cpu_nsec = actor_cpu_nsec(settings, shape->actor_nsec);
-                record.metered.emulated_nsec = saturating_add(start, shape->actor_nsec);
-                usage_add(usage, sheet, settings, &record);
-        }
+        add_some_rollouts(usage, sheet, settings, shape, true, n_cold);
+        add_some_rollouts(usage, sheet, settings, shape, false, shape->n_actors - n_cold);
 }
 
 static void add_updates(Usage *usage, const PriceSheet *sheet, const JobSettings *settings,
                 const RoundShape *shape) {
-        uint32_t n = distribution_learners(distribution_of(settings), settings);
         Record record = { .kind = RECORD_UPDATE, .actor = UINT32_MAX };
 
         record.metered.cpu_nsec = shape->learner_nsec;
         record.metered.emulated_nsec = shape->learner_nsec;
-        for (uint32_t k = 0; k < n; k++)
-                usage_add(usage, sheet, settings, &record);
+        add_same(usage, sheet, settings, &record,
+                        distribution_learners(distribution_of(settings), settings));
 }
 
+/* Parked actors have the numbers after those that act. Numbers from settings_actors_max() on are
+ * evaluators'. */
 static void add_parked(Usage *usage, const PriceSheet *sheet, const JobSettings *settings,
                 const RoundShape *shape, uint64_t nsec) {
-        for (uint32_t a = 0; a < shape->n_parked; a++) {
-                Record record = { .kind = RECORD_POOL, .actor = shape->n_actors + a };
+        uint32_t most = settings_actors_max(settings),
+                 places = most > shape->n_actors ? most - shape->n_actors : 0,
+                 n = shape->n_parked < places ? shape->n_parked : places;
+        Record record = { .kind = RECORD_POOL, .actor = shape->n_actors };
 
-                record.metered.emulated_nsec = nsec;
-                usage_add(usage, sheet, settings, &record);
-        }
+        record.metered.emulated_nsec = nsec;
+        add_same(usage, sheet, settings, &record, n);
+        record.actor += n;
+        add_same(usage, sheet, settings, &record, shape->n_parked - n);
 }
 
 static uint64_t round_shape_nsec(const JobSettings *settings, const RoundShape *shape) {

@@ -351,10 +351,10 @@ static double rounds_left(const Trade *t) {
 /* The cost of the rest of training if n actors do it. The rest is `left` rounds of `now` actors. */
 static double trade_cost(const Trade *t, double n, bool starts) {
         double rounds = t->left * response_of(t->now, t->law) / response_of(n, t->law);
-        double cost = rounds * trade_worth(t, n, 0), n_cold = n - t->a->n_warm;
+        double worth = trade_worth(t, n, 0), cost = rounds * worth, n_cold = n - t->a->n_warm;
 
         if (starts && n_cold > 0)
-                cost += trade_worth(t, n, n_cold) - trade_worth(t, n, 0);
+                cost += trade_worth(t, n, n_cold) - worth;
         return cost;
 }
 
