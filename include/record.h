@@ -189,7 +189,8 @@ typedef struct Record {
         uint32_t n_cpus;                        /* NODE */
         /* NODE; ROUND: only waited_nsec, the part of emulated_round_nsec for which rollouts waited */
         NodeUse use;
-        /* ENDED: the count of the job's whole cgroup, with which the records are compared; 0: not known */
+        /* ENDED: what the job's whole cgroup has counted in this life, with which the life's records are
+         * compared; 0: not known */
         uint64_t scope_cpu_nsec;
         Decision decision;                      /* ROUND: it becomes durable together with its effect */
         Statistics statistics;                  /* ROUND: the learner's, for the rollouts that it took */

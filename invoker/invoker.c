@@ -77,6 +77,7 @@ static int start(Invoker *invoker, Failed *why) {
                 return invoker_complain(r, invoker_step_sentence(why->step));
 
         meter_watch(&invoker->reporter.control, 0, -EBADF);
+        report_watch_slice(&invoker->reporter);
         invoker->place.proc_fd = setup_proc();
         ourselves_watch(&invoker->reporter.ourselves, invoker->place.proc_fd);
         why->step = INVOKER_STEP_RECORDS;

@@ -149,6 +149,21 @@ uint64_t meter_take(Meter *meter) {
         return r < 0 ? 0 : meter_advance(meter, now_nsec);
 }
 
+int meter_count(int cgroup_fd, uint64_t *ret_nsec) {
+        Meter meter;
+        int r;
+
+        assert(cgroup_fd >= 0);
+        assert(ret_nsec);
+
+        r = meter_init(cgroup_fd, &meter);
+        if (r < 0)
+                return r;
+        r = meter_read(&meter, ret_nsec);
+        meter_done(&meter);
+        return r;
+}
+
 uint64_t meter_unwatch(Meter *meter, uint64_t reaped_nsec) {
         assert(meter);
 

@@ -33,6 +33,8 @@ uint64_t meter_unwatch(Meter *meter, uint64_t reaped_nsec);
 
 /* The CPU time since the last reading; 0 if the counter cannot be read. */
 uint64_t meter_take(Meter *meter);
+/* Everything that a cgroup has counted since it was made. 0, or a negative errno. */
+int meter_count(int cgroup_fd, uint64_t *ret_nsec);
 /* The highest resident memory since the last look; 0: not measured. The kernel prints a page of text for
  * this number, which takes as long as a short invocation. So it is read at most once in PEAK_INTERVAL_NSEC,
  * and a reading covers all invocations since the reading before. */

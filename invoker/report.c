@@ -342,10 +342,34 @@ void report_node(Reporter *reporter, const NodeNews *news) {
         report_append(reporter, &record);
 }
 
+/* With ActorScope=each a life has many scopes, and only the slice around them counts all of them. A slice
+ * outlives the scopes of a life and goes on counting, so the use of earlier lives must be known. It is all
+ * that the slice has counted and this life's first scope has not, since that scope began at 0. */
+void report_watch_slice(Reporter *reporter) {
+        const Placement *place = reporter->place;
+        uint64_t own_nsec, all_nsec;
+
+        if (place->invoked->launch.scope_each == 0 || place->cgroup.fd < 0)
+                return;
+        reporter->earlier_nsec = UINT64_MAX;
+        if (meter_count(place->cgroup.fd, &own_nsec) >= 0 && meter_count(INVOKER_FD_SLICE, &all_nsec) >= 0)
+                reporter->earlier_nsec = all_nsec > own_nsec ? all_nsec - own_nsec : 0;
+}
+
+/* The CPU time that the kernel has counted for all processes of this life; 0: not known. */
+static uint64_t life_nsec(const Reporter *reporter) {
+        const Placement *place = reporter->place;
+        bool slice = place->invoked->launch.scope_each > 0;
+        uint64_t nsec;
+
+        if (place->cgroup.fd < 0 || meter_count(slice ? INVOKER_FD_SLICE : place->cgroup.fd, &nsec) < 0)
+                return 0;
+        return nsec > reporter->earlier_nsec ? nsec - reporter->earlier_nsec : 0;
+}
+
 /* Writes the last record. It has all resource use that no other record has, so that the records add up to
  * the count of the cgroup. */
 void report_ended(Reporter *reporter, uint64_t spare_nsec) {
-        Meter scope;
         Record record = {
                 .kind = RECORD_ENDED,
                 .actor = reporter->progress->ending.actor,
@@ -370,12 +394,6 @@ void report_ended(Reporter *reporter, uint64_t spare_nsec) {
                 memcpy(record.sha256, reporter->progress->policy_sha256, sizeof(record.sha256));
 
         record.metered.cpu_nsec += storm_take_control(reporter);
-        if (reporter->place->cgroup.fd >= 0 && meter_init(reporter->place->invoked->launch.scope_each > 0
-                                                                               ? INVOKER_FD_SLICE
-                                                                               : reporter->place->cgroup.fd,
-                                                               &scope) >= 0) {
-                record.scope_cpu_nsec = meter_take(&scope);
-                meter_done(&scope);
-        }
+        record.scope_cpu_nsec = life_nsec(reporter);
         report_append(reporter, &record);
 }

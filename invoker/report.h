@@ -23,6 +23,9 @@ typedef struct Reporter {
         uint64_t started_nsec; /* when the job's processes started */
         uint64_t spare_nsec;   /* CPU time of ended processes that no record has yet */
         Meter control;         /* the invoker's own use */
+        /* what the job's slice had counted before this life; without ActorScope=each: 0; UINT64_MAX: not
+         * known */
+        uint64_t earlier_nsec;
         Ourselves ourselves;
         /* the part of `control` that was charged to actors, and that no record has subtracted yet */
         uint64_t storm_nsec;
@@ -35,6 +38,8 @@ typedef struct Reporter {
 
 /* The functions of report.c: each writes one record, if nothing else is said. cpu_nsec: the process's CPU
  * time that is in no record yet. */
+/* Call this before any process of the job starts; it writes no record. */
+void report_watch_slice(Reporter *reporter);
 void report_started(Reporter *reporter);
 void report_metrics(Reporter *reporter); /* a record for the name of each metric */
 void report_worker(Reporter *reporter, Worker *worker, uint32_t index, uint64_t cpu_nsec, uint32_t fault,

@@ -179,13 +179,16 @@ bool job_start(Job *job) {
                             learner = open_program("actord-learner", O_PATH),
                             null = open("/dev/null", O_RDWR | O_CLOEXEC),
                             state = open(job->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), log = -EBADF,
-                            cgroup = -EBADF, plugin = getuid() == 0 ? open_plugin(job, namespaces) : -EBADF;
+                            cgroup = -EBADF, slice = -EBADF,
+                            plugin = getuid() == 0 ? open_plugin(job, namespaces) : -EBADF;
         g_autofree char *log_path = g_build_filename(job->directory, "log", NULL);
-        int go[2], fds[8];
+        int go[2], fds[10];
 
         log = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
         if (job->cgroup)
                 cgroup = open(job->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (job->slice)
+                slice = open(job->slice, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         fds[0] = memfd_make_sealed("invoked", &job->invoked, sizeof(job->invoked));
         fds[1] = memfd_make_sealed("settings", &job->settings, sizeof(job->settings));
         fds[2] = log;
@@ -194,6 +197,8 @@ bool job_start(Job *job) {
         fds[5] = job->checkpoint_fd >= 0 ? job->checkpoint_fd : null;
         fds[6] = cgroup >= 0 ? cgroup : null;
         fds[7] = learner;
+        fds[8] = null; /* the programs are reached by their directory's path */
+        fds[9] = slice >= 0 ? slice : null;
         if (namespaces && getuid() == 0)
                 g_assert_cmpint(fchown(state, UID_FIRST + 65533, (gid_t) -1), ==, 0);
 

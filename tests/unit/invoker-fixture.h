@@ -32,6 +32,7 @@ typedef struct Job {
         JobSettings settings;
         char *directory;    /* its state, and its socket */
         char *cgroup;       /* NULL: none */
+        char *slice;        /* the cgroup around those of ActorScope=each; NULL: none */
         const char *plugin; /* NULL: a built-in environment */
         int checkpoint_fd;  /* to restore from */
         pid_t pid;
