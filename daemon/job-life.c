@@ -186,13 +186,13 @@ static void expect_answer(Job *job) {
         job_answer_keep(job);
 }
 
-/* Whether a failed launch may succeed later: the scope of the last life may still be ending, or systemd or
- * the spawner may be busy. */
+/* Whether a failed launch may succeed later: the scope of the last life may still be ending, systemd or the
+ * spawner may be busy, or memory may have run out for a moment. */
 static bool launch_may_pass(const LaunchAnswer *answer) {
         bool asked_systemd = answer->step == LAUNCH_STEP_SCOPE || answer->step == LAUNCH_STEP_DELEGATION;
 
-        return (asked_systemd && answer->error != -EOPNOTSUPP) || answer->error == -ETIMEDOUT ||
-               answer->error == -EPIPE || answer->error == -EAGAIN;
+        return (asked_systemd && answer->error != -EOPNOTSUPP) || answer->error == -EPIPE ||
+               (limit_is_momentary(answer->error) && !limit_is_lasting(answer->error));
 }
 
 /* Gives up a life whose launch failed. A process may have run for a moment, or may still run, so the usage

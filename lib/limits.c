@@ -129,6 +129,17 @@ bool limit_may_pass(int error) {
         }
 }
 
+bool limit_is_momentary(int error) {
+        switch (abs(error)) {
+        case EAGAIN:
+        case EMFILE:
+        case ENFILE:
+        case ENOMEM:
+        case ETIMEDOUT: return true;
+        default: return false; /* any other errno */
+        }
+}
+
 int limit_exit_status(int error) {
         switch (abs(error)) {
 #define X(number, status) \

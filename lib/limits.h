@@ -36,6 +36,11 @@ bool limit_is_of_host(int error);
  * or has run out for now, a disk cannot be used, or an answer did not come in time. */
 bool limit_may_pass(int error);
 
+/* Whether an errno says that the host lacked memory, processes or open files for the moment, or answered too
+ * late. So it says nothing about what the host allows: a job must not get a weaker sandbox because of it.
+ * ENOSPC does not count: the kernel also returns it where user namespaces are forbidden. */
+bool limit_is_momentary(int error);
+
 /* The exit status of a learner that failed with this negative errno before it began; EXIT_LEARNER_SETUP: no
  * limit caused the error. The second function returns the errno for an exit status; 0: there is none. */
 int limit_exit_status(int error);

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "lib/cleanup.h"
+#include "lib/limits.h"
 #include "lib/message.h"
 #include "lib/sibling.h"
 #include "lib/string-tables.h"
@@ -49,6 +50,11 @@ static int programs_open(Programs *ret, LaunchAnswer *answer) {
         return 0;
 }
 
+/* What failed, if the step of a level failed with this error. */
+static const char *level_words(int error) {
+        return limit_is_momentary(error) ? "cannot be prepared now" : "is not available on this host";
+}
+
 /* Maps the child's user ids, and waits until the child has switched to them. */
 static int identify_child(const Child *child, const Launch *launch, LaunchAnswer *answer) {
         int r;
@@ -57,9 +63,8 @@ static int identify_child(const Child *child, const Launch *launch, LaunchAnswer
                 r = child_map(child, launch);
                 if (r < 0)
                         return answer_fail(answer, LAUNCH_STEP_IDENTITY, r,
-                                        "sandbox level %s is not available on this host: user ids cannot be "
-                                        "mapped: %s",
-                                        sandbox_level_to_string(child->level), strerror(-r));
+                                        "sandbox level %s %s: user ids cannot be mapped: %s",
+                                        sandbox_level_to_string(child->level), level_words(r), strerror(-r));
         }
         r = child_tell(child);
         if (r < 0)
@@ -75,9 +80,8 @@ static int try_level(uint32_t level, const Request *request, const Programs *pro
 
         r = child_start(level, request->launch.uid_first, cgroup_fd, &child);
         if (r < 0)
-                return answer_fail(answer, LAUNCH_STEP_NAMESPACES, r,
-                                "sandbox level %s is not available on this host: %s",
-                                sandbox_level_to_string(level), strerror(-r));
+                return answer_fail(answer, LAUNCH_STEP_NAMESPACES, r, "sandbox level %s %s: %s",
+                                sandbox_level_to_string(level), level_words(r), strerror(-r));
         if (child.pid == 0)
                 handover_run(request, programs, &child);
 
@@ -86,14 +90,16 @@ static int try_level(uint32_t level, const Request *request, const Programs *pro
                 child_done(&child, true);
                 if (answer->error >= 0)
                         (void) answer_fail(answer, LAUNCH_STEP_NAMESPACES, r,
-                                        "sandbox level %s: the child ended early",
-                                        sandbox_level_to_string(level));
+                                        "sandbox level %s: the child %s", sandbox_level_to_string(level),
+                                        r == -ETIMEDOUT ? "did not answer in time" : "ended early");
                 return r;
         }
         *ret = child;
         return 0;
 }
 
+/* A weaker level is tried only if the host does not allow the stronger one, and not because it lacked memory
+ * for a moment: the daemon tries such a launch again. */
 static int start_child(const Request *request, const Programs *programs, const Cgroup *cgroup, Child *ret,
                 LaunchAnswer *answer) {
         const Launch *launch = &request->launch;
@@ -118,7 +124,7 @@ static int start_child(const Request *request, const Programs *programs, const C
         for (uint32_t level = strongest;; level--) {
                 int r = try_level(level, request, programs, cgroup, ret, answer);
 
-                if (r >= 0 || level == weakest)
+                if (r >= 0 || level == weakest || limit_is_momentary(r))
                         return r;
                 *answer = (LaunchAnswer){ .abi = LAUNCH_ABI };
         }

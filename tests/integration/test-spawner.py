@@ -5,7 +5,7 @@ import concurrent.futures, errno, os, re, shutil, socket, struct, subprocess, sy
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from launching import *
-from story import Skip, equal, story
+from story import Skip, equal, shared_library, story
 
 
 @story("root: the strongest level is full, with a range of user ids and nothing of the host")
@@ -79,6 +79,24 @@ def forbidden():
     with launch(wrap=wrap) as l:
         check_common(l)
         assert LEVELS[l.level] == "process" and l.words["pid1"] == ["0"]
+
+
+@story("auto takes no weaker level because memory or processes ran out for a moment: the launch fails, and can be tried again")
+def momentary():
+    need_root()
+    need_namespaces()
+    library = shared_library("tests/integration/refuse-clone.c", "-ldl")
+
+    def refused(error, times):
+        return ("env", f"LD_PRELOAD={library}", f"CLONE_ERROR={error}", f"CLONE_TIMES={times}")
+
+    for error in (errno.ENOMEM, errno.EAGAIN, errno.ENFILE):
+        with launch(wrap=refused(error, 2)) as l:                # two: in the job's cgroup, and outside of it
+            equal((l.step, l.error), ("namespaces", -error), (l.message, LEVELS[l.level]))
+            assert "sandbox level full cannot be prepared now" in l.message and os.strerror(error) in l.message, l.message
+    with launch(wrap=refused(errno.ENOSPC, 99)) as l:            # so the kernel says that namespaces are forbidden
+        check_common(l)
+        equal(LEVELS[l.level], "process", l.message)
 
 
 @story("the root of a container that was given few user ids gets user namespaces with its own id")
