@@ -89,8 +89,9 @@ void prepare_stop(Invoker *invoker);
 int prepare_seal_policy(Invoker *invoker);
 
 /* prepare_level() chooses the level of the actors' sandboxes. prepare_sandboxes() makes the sandboxes after
- * the environment has loaded, as the last use of the host's file system. It may lower the level: if this
- * host is itself a container, a mount may be forbidden. */
+ * the environment has loaded, as the last use of the host's file system. With Sandbox=auto it lowers the
+ * level if the host does not allow the sandbox: if this host is itself a container, a mount may be
+ * forbidden. */
 int prepare_level(Placement *place);
 int prepare_sandboxes(Placement *place);
 

@@ -15,6 +15,7 @@
 #include "invoker/complain.h"
 #include "invoker/invoker.h"
 #include "lib/fd.h"
+#include "lib/limits.h"
 #include "lib/string-tables.h"
 
 #define PAGE_BYTES 4096u
@@ -42,7 +43,7 @@ int prepare_sandboxes(Placement *place) {
         int r;
 
         r = fork_make_sandboxes(place);
-        if (r < 0 && place->invoked->launch.sandbox == SANDBOX_CHOICE_AUTO &&
+        if (r < 0 && !limit_is_momentary(r) && place->invoked->launch.sandbox == SANDBOX_CHOICE_AUTO &&
                         place->level > SANDBOX_LEVEL_PROCESS) {
                 (void) invoker_complain(
                                 r, "the full sandbox cannot be built here; actors run at level process");
@@ -170,11 +171,13 @@ static int prepare_host(Invoker *invoker, uint32_t *ret_fault, int32_t *ret_deta
                 return r;
         }
 
-        *ret_fault = FAULT_SANDBOX;
-        *ret_detail = SANDBOX_STEP_root;
         r = prepare_sandboxes(&invoker->place);
-        if (r < 0)
+        if (r < 0) {
+                /* The daemon tries a life again if the host lacked memory for a moment. */
+                *ret_fault = limit_is_momentary(r) ? FAULT_INTERNAL : FAULT_SANDBOX;
+                *ret_detail = limit_is_momentary(r) ? -r : SANDBOX_STEP_root;
                 return r;
+        }
 
         *ret_fault = FAULT_INTERNAL;
         r = prepare_pool(&invoker->pool);

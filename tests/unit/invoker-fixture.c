@@ -161,6 +161,8 @@ static _Noreturn void become_invoker(const Job *job, int *fds, size_t n, int go,
                         _exit(1);
         if (plugin >= 0)
                 (void) dup2(plugin, INVOKER_FD_MOUNTS);
+        if (job->before_exec)
+                job->before_exec();
         (void) syscall(SYS_execveat, program, "", argv,
                         job->invoked.level >= SANDBOX_LEVEL_USERNS ? leaks : none, AT_EMPTY_PATH);
         _exit(1);

@@ -35,6 +35,8 @@ typedef struct Job {
         char *slice;        /* the cgroup around those of ActorScope=each; NULL: none */
         const char *plugin; /* NULL: a built-in environment */
         int checkpoint_fd;  /* to restore from */
+        /* called in the process that becomes the invoker, as the last step; NULL: nothing is */
+        void (*before_exec)(void);
         pid_t pid;
         int link, spool_fd;
         SpoolHead *spool;
