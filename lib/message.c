@@ -5,7 +5,9 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include "lib/cleanup.h"
@@ -43,6 +45,15 @@ static int wait_readable(int fd, int timeout_msec) {
         return r == 0 ? -ETIMEDOUT : 0;
 }
 
+/* Whether this process may open no further descriptor. */
+static bool table_is_full(int fd) {
+        int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        bool full = copy < 0 && errno == EMFILE;
+
+        (void) close_fd(copy);
+        return full;
+}
+
 int message_receive(int fd, int timeout_msec, void *ret, size_t size, size_t *ret_n, int ret_fds[],
                 size_t fds_max, size_t *ret_n_fds) {
         _Alignas(struct cmsghdr) char control[CMSG_SPACE(MESSAGE_FDS_MAX * sizeof(int))];
@@ -53,6 +64,7 @@ int message_receive(int fd, int timeout_msec, void *ret, size_t size, size_t *re
                 .msg_control = control,
                 .msg_controllen = CMSG_SPACE(fds_max * sizeof(int)),
         };
+        bool fits = true;
         size_t n_fds = 0;
         ssize_t n;
         int r;
@@ -81,14 +93,18 @@ int message_receive(int fd, int timeout_msec, void *ret, size_t size, size_t *re
                         memcpy(&got, CMSG_DATA(c) + i * sizeof(int), sizeof(got));
                         if (n_fds < fds_max)
                                 ret_fds[n_fds++] = got;
-                        else
+                        else {
+                                /* CMSG_SPACE() leaves room for one more if their number is odd. */
                                 (void) close_fd(got);
+                                fits = false;
+                        }
                 }
         }
-        if (n == 0 || msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+        if (n == 0 || !fits || msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+                r = fits && msg.msg_flags & MSG_CTRUNC && table_is_full(fd) ? -EMFILE : -EMSGSIZE;
                 while (n_fds > 0)
                         (void) close_fd(ret_fds[--n_fds]);
-                return n == 0 ? -EPIPE : -EMSGSIZE;
+                return n == 0 ? -EPIPE : r;
         }
 
         *ret_n = (size_t) n;
