@@ -31,6 +31,17 @@ static void programs_done(Programs *programs) {
         (void) close_fd(programs->directory_fd);
 }
 
+static int program_open(const Programs *programs, const char *name, int *ret, LaunchAnswer *answer) {
+        int fd = openat(programs->directory_fd, name, O_PATH | O_CLOEXEC);
+
+        if (fd < 0)
+                return answer_fail(answer, LAUNCH_STEP_EXEC, -errno, "%s in %s cannot be opened: %s%s", name,
+                                programs->directory, strerror(errno),
+                                errno == ENOENT ? "; install it again" : "");
+        *ret = fd;
+        return 0;
+}
+
 /* Opens the programs in the spawner itself, since a child with the rights of the job's user may not be able
  * to reach their directory. */
 static int programs_open(Programs *ret, LaunchAnswer *answer) {
@@ -41,13 +52,12 @@ static int programs_open(Programs *ret, LaunchAnswer *answer) {
                 return answer_fail(answer, LAUNCH_STEP_EXEC, r,
                                 "the programs' directory cannot be found: %s", strerror(-r));
         ret->directory_fd = open(ret->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        ret->invoker_fd = openat(ret->directory_fd, "actord-invoker", O_PATH | O_CLOEXEC);
-        ret->learner_fd = openat(ret->directory_fd, "actord-learner", O_PATH | O_CLOEXEC);
-        if (ret->invoker_fd < 0 || ret->learner_fd < 0)
-                return answer_fail(answer, LAUNCH_STEP_EXEC, -ENOENT,
-                                "actord-invoker and actord-learner are not both in %s; install them again",
-                                ret->directory);
-        return 0;
+        if (ret->directory_fd < 0)
+                return answer_fail(answer, LAUNCH_STEP_EXEC, -errno,
+                                "the programs' directory %s cannot be opened: %s", ret->directory,
+                                strerror(errno));
+        r = program_open(ret, "actord-invoker", &ret->invoker_fd, answer);
+        return r < 0 ? r : program_open(ret, "actord-learner", &ret->learner_fd, answer);
 }
 
 /* What failed, if the step of a level failed with this error. */

@@ -333,6 +333,13 @@ def missing_program():
         os.rename(beside() + "/away", beside() + "/actord-invoker")
 
 
+@story("a spawner that may open too few files says so, and never that a record is too long or a program is not installed")
+def few_files():
+    for most in range(7, 20):
+        with launch(wrap=("prlimit", f"--nofile={most}:{most}")) as l:
+            assert l.error == -errno.EMFILE and os.strerror(errno.EMFILE) in l.message, (most, l.step, l.error, l.message)
+
+
 @story("a launch that hangs ends after its deadline, which is later with more scopes: here it asks a bus that never answers")
 def deadline():
     def took(n_scopes):
