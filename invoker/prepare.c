@@ -264,9 +264,11 @@ static int end_probe(Container *c, Ended *ret) {
         return 0;
 }
 
+/* The fault is the actor's, also an internal one, which an actor may claim: an internal fault of no actor
+ * would be this host's, and the daemon would begin further lives without end. */
 static void probe_failed(Invoker *invoker, Container *c, uint32_t fault, int32_t detail) {
         report_worker(&invoker->reporter, &c->worker, c->index, pool_take(c), fault, detail);
-        fail(invoker, fault, detail, true);
+        finish_begin(invoker, PLAN_END_FAILED, fault, detail, 0);
 }
 
 void prepare_answered(Invoker *invoker, Container *c, const Answer *answer) {

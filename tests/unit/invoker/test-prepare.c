@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The level of the actors' sandboxes, if the strongest one cannot be made. A host that forbids mounts gives
- * Sandbox=auto the level process. A host that lacks memory for a moment does not: the life fails, and its
- * record says of what, so that the daemon tries again. */
+/* What a job's last record says if the job cannot begin, and the level of its sandboxes. A host that forbids
+ * mounts gives Sandbox=auto the level process. A host that lacks memory for a moment does not: the life
+ * fails, and its record says of what, so that the daemon tries again. An actor cannot claim such a lack. */
 #include <errno.h>
 #include <glib.h>
 #include <seccomp.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 
+#include "include/turn.h"
 #include "tests/unit/invoker-fixture.h"
 
 #define CARTPOLE                                                                              \
@@ -67,11 +69,79 @@ static void test_momentary(gconstpointer level) {
         job_done(&job);
 }
 
+/* Duplicates the first descriptor of a process that leads to `target`. -1: there is none yet. */
+static int steal(const Job *job, int pid_fd, const char *target) {
+        g_autofree char *path = g_strdup_printf("/proc/%d/fd", (int) job->pid);
+        g_autoptr(GDir) directory = g_dir_open(path, 0, NULL);
+        const char *name;
+
+        while (directory && (name = g_dir_read_name(directory))) {
+                g_autofree char *link = g_build_filename(path, name, NULL),
+                                *to = g_file_read_link(link, NULL);
+
+                if (to && g_str_has_prefix(to, target))
+                        return (int) syscall(SYS_pidfd_getfd, pid_fd, atoi(name), 0);
+        }
+        return -1;
+}
+
+/* Writes an answer into the page of the actor that was asked for the spec, as code in the actor could. The
+ * invoker finds it when it looks at the hanging actor's deadline. False: this user may not do that here. */
+static bool forge_answer(const Job *job, const Answer *answer) {
+        int pid_fd = (int) syscall(SYS_pidfd_open, job->pid, 0), page_fd = -1;
+        WorkerPage *page;
+        void *map;
+
+        for (unsigned i = 0; i < WAIT_MSEC && page_fd < 0; i++) {
+                page_fd = steal(job, pid_fd, "/memfd:actor-0");
+                if (page_fd < 0 && errno == EPERM)
+                        return false;
+                g_usleep(1000);
+        }
+        g_assert_cmpint(fd_map(page_fd, ACTOR_PAGE_BYTES, true, &map), ==, 0);
+        page = map;
+        while (atomic_load(&page->turn.go) == atomic_load(&page->turn.done))
+                g_usleep(1000);
+        page->turn.answer = *answer;
+        atomic_store(&page->turn.done, atomic_load(&page->turn.go));
+        fd_unmap(map, ACTOR_PAGE_BYTES);
+        close(page_fd);
+        close(pid_fd);
+        return true;
+}
+
+/* The claim is recorded as the actor's, so the daemon does not take it for a lack of the host. */
+static void test_claim(void) {
+        const Answer claim = { .fault = FAULT_INTERNAL, .detail = ENOMEM };
+        const Record *ended;
+        Job job;
+
+        if (!job_init_hostile(&job, SANDBOX_LEVEL_PROCESS,
+                            "[Job]\nEnvironment=./hostile.so\n[Environment]\nHow=stall\n[Actor]\n"
+                            "TimeoutSec=2\nRolloutSteps=16\n[Learner]\nMinibatchSize=16\n"))
+                return;
+        g_assert_true(job_start(&job));
+        (void) job_connect(&job);
+        if (!forge_answer(&job, &claim)) {
+                g_test_skip("this user may not take descriptors of another process");
+                job_done(&job);
+                return;
+        }
+        ended = job_finish(&job);
+        job_print_log(&job);
+        g_assert_cmpuint(ended->end, ==, PLAN_END_FAILED);
+        g_assert_cmpuint(ended->fault, ==, FAULT_INTERNAL);
+        g_assert_cmpint(ended->detail, ==, ENOMEM);
+        g_assert_cmpuint(ended->actor, ==, 0);
+        job_done(&job);
+}
+
 int main(int argc, char **argv) {
         if (!job_tests_init(&argc, &argv))
                 return 0;
 
         g_test_add_data_func("/prepare/forbidden", level_full(), test_forbidden);
         g_test_add_data_func("/prepare/momentary", level_full(), test_momentary);
+        g_test_add_func("/prepare/claim", test_claim);
         return job_tests_run();
 }
