@@ -191,20 +191,23 @@ void fused_meter(Learners *learners, Round *round) {
 }
 
 uint32_t fused_take(Learners *learners, Round *round, uint32_t actor, int32_t *ret_detail) {
-        const Acted *acted = &learners->workers[0].page->acted[actor];
+        const volatile Acted *page = &learners->workers[0].page->acted[actor];
         uint64_t learning_nsec = fused_learning_nsec(learners);
+        /* Read once: a fault that vanished after the first look would leave the seat neither accepted nor
+         * failed. */
+        uint32_t fault = page->fault;
 
         round->seats[actor].metered.end_nsec = learning_nsec > 0 ? learning_nsec : clock_boottime();
         round_answer(round, actor);
         round_take(round, actor);
-        if (acted->fault == FAULT_NONE) {
+        if (fault == FAULT_NONE) {
                 round_accept(round, actor);
                 return FAULT_NONE;
         }
         learners->acting_nsec += meter_take(&learners->workers[0].meter);
         meter_actor(learners, &round->seats[actor].metered);
-        *ret_detail = acted->detail;
-        return fault_known(acted->fault);
+        *ret_detail = page->detail;
+        return fault_known(fault);
 }
 
 void fused_done(Learners *learners) {
