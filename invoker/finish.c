@@ -74,6 +74,12 @@ static void waste_round(Invoker *invoker) {
         round_abandon(invoker->progress.round);
 }
 
+/* Whether an update is in progress whose answer will come. A learner that is lost answers no more. */
+static bool learns(const Invoker *invoker) {
+        return invoker->progress.phase == PHASE_LEARNING && learners_busy(&invoker->learners) &&
+               !invoker->learners.lost;
+}
+
 void finish_begin(Invoker *invoker, uint32_t end, uint32_t fault, int32_t detail, uint32_t actor) {
         if (invoker->progress.phase == PHASE_ENDING || invoker->progress.phase == PHASE_ENDED)
                 return;
@@ -81,13 +87,12 @@ void finish_begin(Invoker *invoker, uint32_t end, uint32_t fault, int32_t detail
          * as an update. */
         if (invoker->progress.phase == PHASE_ROLLING && fused_forbid_learning(&invoker->learners))
                 invoker->progress.phase = PHASE_LEARNING;
-        /* An update is always finished: otherwise no record would have its results. Only the end of the
-         * learner cuts it short. */
-        if (invoker->progress.phase == PHASE_LEARNING && actor != ACTOR_LEARNER &&
-                        invoker->progress.ending.waits)
+        /* An update is always finished: otherwise no record would have its results, and the last checkpoint
+         * would hold a policy from after its round. Only the end of the learner cuts it short. */
+        if (learns(invoker) && invoker->progress.ending.waits)
                 return;
 
-        invoker->progress.ending.waits = invoker->progress.phase == PHASE_LEARNING && actor != ACTOR_LEARNER;
+        invoker->progress.ending.waits = learns(invoker);
         if (!invoker->progress.ending.waits)
                 invoker->progress.phase = PHASE_ENDING;
         invoker->progress.ending.end = end;

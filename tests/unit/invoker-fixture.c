@@ -339,6 +339,40 @@ bool container_becomes_frozen(const Job *job, unsigned container) {
         return false;
 }
 
+/* Duplicates the first descriptor of a process that leads to `target`. -ENOENT: there is none yet. */
+static int take_fd(pid_t pid, int pid_fd, const char *target) {
+        g_autofree char *path = g_strdup_printf("/proc/%d/fd", (int) pid);
+        g_autoptr(GDir) directory = g_dir_open(path, 0, NULL);
+        const char *name;
+
+        while (directory && (name = g_dir_read_name(directory))) {
+                g_autofree char *link = g_build_filename(path, name, NULL),
+                                *to = g_file_read_link(link, NULL);
+                int fd;
+
+                if (!to || strcmp(to, target) != 0)
+                        continue;
+                fd = (int) syscall(SYS_pidfd_getfd, pid_fd, atoi(name), 0);
+                return fd < 0 ? -errno : fd;
+        }
+        return directory ? -ENOENT : -EPERM;
+}
+
+WorkerPage *job_take_page(const Job *job, const char *worker, uint64_t bytes) {
+        _cleanup_close_ int pid_fd = (int) syscall(SYS_pidfd_open, job->pid, 0), fd = -ENOENT;
+        g_autofree char *target = g_strdup_printf("/memfd:%s (deleted)", worker);
+        void *map;
+
+        for (unsigned i = 0; i < WAIT_MSEC && fd == -ENOENT; i++) {
+                g_usleep(1000);
+                fd = take_fd(job->pid, pid_fd, target);
+        }
+        if (fd == -EPERM)
+                return NULL;
+        g_assert_cmpint(fd_map(fd, bytes, true, &map), ==, 0);
+        return map;
+}
+
 uint64_t actors_cpu_nsec(const Job *job) {
         g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/children", (int) job->pid, (int) job->pid),
                         *children = NULL;

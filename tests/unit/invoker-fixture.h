@@ -18,6 +18,7 @@
 #include "include/plan.h"
 #include "include/record.h"
 #include "include/sandbox.h"
+#include "include/turn.h"
 #include "lib/fd.h"
 #include "lib/settings/settings.h"
 #include "lib/sibling.h"
@@ -81,6 +82,10 @@ bool container_is_frozen(const Job *job, unsigned container);
 /* Waits until the container's cgroup is frozen, since freezing takes time. False: it was not frozen in
  * WAIT_MSEC. Thawing needs no wait: it is done when the round is over. */
 bool container_becomes_frozen(const Job *job, unsigned container);
+
+/* Waits for the page of the invoker's worker with this name, and maps it. NULL: this user may not take
+ * descriptors of another process. */
+WorkerPage *job_take_page(const Job *job, const char *worker, uint64_t bytes);
 
 /* The CPU time that the job's actors have used so far. */
 uint64_t actors_cpu_nsec(const Job *job);
