@@ -67,8 +67,16 @@ static int say(uint32_t kind, const void *body, size_t n) {
         return r < 0 ? r : write_full(TRIAL_FD_ROWS, body, n);
 }
 
+/* Whether the reader has fallen behind: the pipe is full, and an actor that has a row must wait. */
+static bool rows_wait(void) {
+        struct pollfd p = { .fd = TRIAL_FD_ROWS, .events = POLLOUT };
+
+        return poll(&p, 1, 0) == 0;
+}
+
 /* Waits until the actor ends or makes no progress for too long, or until the reader closes the pipe. Then
- * kills the actor. */
+ * kills the actor. The time for which the reader lets it wait does not count: the reader may be a user who
+ * reads page by page. */
 static void watch(Worker *worker) {
         struct pollfd p[] = { { .fd = worker->pid_fd, .events = POLLIN }, { .fd = TRIAL_FD_ROWS } };
         uint64_t seen = 0, idle_nsec = 0;
@@ -76,7 +84,7 @@ static void watch(Worker *worker) {
         while (poll(p, ELEMENTSOF(p), TICK_MSEC) <= 0) {
                 uint64_t now = atomic_load(&worker->page->trial.progress);
 
-                idle_nsec = now == seen ? idle_nsec + TICK_MSEC * UINT64_C(1000000) : 0;
+                idle_nsec = now == seen && !rows_wait() ? idle_nsec + TICK_MSEC * UINT64_C(1000000) : 0;
                 seen = now;
                 worker->late = idle_nsec >= worker->timeout_nsec;
                 if (worker->late)

@@ -72,6 +72,12 @@ def hang():
         assert r.status != 0 and "did not answer" in r.err + r.out, (words, r.out, r.err)
 
 
+@story("a rollout waits for a reader who reads page by page: that time is not the environment's")
+def slow_reader():
+    r = ctl("env", "rollout", "CartPole-v1", "--steps=20000", "--set", "Actor.TimeoutSec=1", before=("sh", "-c", '"$@" | (sleep 3; cat)', "sh"))
+    assert r.err == "" and len([line for line in lines(r) if "reward" in line]) == 20000, (r.err, len(lines(r)))
+
+
 @story("a plugin that no job could run is refused with status 2 and its reason")
 def unusable():
     older = os.path.join(STATE, "include", "actord")
