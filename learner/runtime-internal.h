@@ -28,10 +28,10 @@ enum {
         SHARD_SMALL_BELOW = 128,
 };
 
-/* An actor-critic without shared layers has two halves: the value's network and the policy's. Their gradients
- * need nothing of each other but the norm of both. If there are threads that help, each half is a task of
- * its own and stays with one thread. So this half's parameters, gradient and Adam's state stay in the cache
- * of that thread's core. The order is that of tape_divide(). */
+/* An actor-critic without shared layers has two halves: the value's network and the policy's. Their
+ * gradients need nothing of each other but the norm of both. If there are threads that help, each half is a
+ * task of its own and stays with one thread. So this half's parameters, gradient and Adam's state stay in
+ * the cache of that thread's core. The order is that of tape_divide(). */
 typedef enum Half { HALF_VALUE, HALF_POLICY, HALF_BOTH } Half;
 
 /* The working memory of a thread. */
@@ -151,6 +151,16 @@ Runtime *runtime_free(Runtime *runtime);
 static inline uint32_t runtime_blocks(const Runtime *runtime) {
         return (uint32_t) ((runtime->nets[runtime->work.net]->n + PARAMETER_BLOCK - 1) / PARAMETER_BLOCK);
 }
+
+/* How many of n tasks (lanes or blocks) this learner does. The first n_sharers learners share the tasks:
+ * each does the task with its own number, and every n_sharers-th task after it. */
+static inline uint32_t runtime_part(const Runtime *rt, uint32_t n, uint32_t n_sharers) {
+        return rt->learner < n_sharers && rt->learner < n ? (n - rt->learner + n_sharers - 1) / n_sharers
+                                                          : 0;
+}
+
+/* Adds the lanes of the gradient into lane 0, and finds the sum of the squares of each block. */
+void runtime_reduce(Runtime *runtime);
 
 /* Gathers the columns of the policy's input and of the taken actions. */
 void bench_gather(Bench *bench, const Batch *batch, const Gathered *g);

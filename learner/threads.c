@@ -188,8 +188,8 @@ static bool task_take(Threads *threads, uint32_t thread, uint32_t *ret) {
 
 /* Takes tasks until all have begun. Returns how many it did; ret_nsec: the CPU time that they took. Reading
  * the clock is a system call, so tasks of one owner that follow each other are measured together. The
- * description of the phase may be read only after a task was taken: from then on it does not change until all
- * tasks are done. */
+ * description of the phase may be read only after a task was taken: from then on it does not change until
+ * all tasks are done. */
 static uint32_t tasks_take(Threads *threads, uint32_t thread, uint64_t *ret_nsec) {
         uint64_t begun_nsec = 0, at_nsec = 0;
         uint32_t task, n = 0, owner = thread;

@@ -19,8 +19,9 @@ int threads_new(uint32_t n, Threads **ret);
 Threads *threads_free(Threads *threads);
 uint32_t threads_count(const Threads *threads);
 
-/* Keeps the same threads for ever, for a process whose threads are metered from outside. Without this call, a
- * thread that shares the caller's core starts a successor on another core. Call it before the first phase. */
+/* Keeps the same threads for ever, for a process whose threads are metered from outside. Without this call,
+ * a thread that shares the caller's core starts a successor on another core. Call it before the first
+ * phase. */
 void threads_stay(Threads *threads);
 
 /* Does the tasks 0 .. n_tasks - 1, in any order; returns when all are done. Thread i % n does task i if it

@@ -221,8 +221,8 @@ static void doze(void *arg, uint32_t task, uint32_t thread) {
         g_usleep(2000);
 }
 
-/* A thread does its own tasks first, those with task % n == thread: what they read and write is in its core's
- * cache. */
+/* A thread does its own tasks first, those with task % n == thread: what they read and write is in its
+ * core's cache. */
 static void test_own_first(void) {
         uint32_t n_own = 0, n = 0;
         Threads *threads;
