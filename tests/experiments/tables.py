@@ -18,7 +18,7 @@ EXPERIMENTS = os.path.join(ROOT, "examples", "experiments")
 PUBLISHED = {"m1-motivation": "minionsrl.md", "m1-short": "minionsrl.md", "m2-cartpole": "minionsrl.md", "m2-hopper-sweep": "minionsrl.md",
              "m2-hopper": "minionsrl.md", "m2-halfcheetah-sweep": "minionsrl.md", "m2-halfcheetah": "minionsrl.md",
              "m2-humanoid": "minionsrl.md", "m2-humanoid-untrained": "minionsrl.md", "n2-short": "nitro.md", "n2-nitro": "nitro.md",
-             "n2-hopper": "nitro.md", "n2-walker2d": "nitro.md", "n2-humanoid": "nitro.md",
+             "n2-hopper": "nitro.md", "n2-hopper-updates": "nitro.md", "n2-walker2d": "nitro.md", "n2-humanoid": "nitro.md",
              "n4-nitro": "nitro.md", "async": "algorithms.md"}
 TO_TARGET = ["cost_to_target", "time_to_target", "cost_plus_time"]
 BY_RETURN = ["evaluation_last5", "evaluation_area"]
