@@ -6,7 +6,8 @@ learning.py ppo|algorithms [--seeds N] [--jobs N] [--only PATTERN] [--table|--ch
 
 --seeds: so many of each row. --only: rows whose name matches. --table: run nothing. --check: run and write nothing, but fail if the page's table is
 not that of the results. Each finished run is a line of docs/experiments/TABLE.csv at once, which is the only record of it: a run whose settings and
-arithmetic are still the same is never repeated. A run is a whole job in one process (build/bench/train-inprocess), which gives the policy of
+arithmetic are still the same is never repeated. After a change of the arithmetic, a row of the table stays that of the earlier one until as many of
+its seeds have run again. A run is a whole job in one process (build/bench/train-inprocess), which gives the policy of
 `actorctl run` with the same settings; environments in Python run in their sandbox, with examples/venv."""
 import argparse, functools, hashlib, json, math, os, re, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
@@ -30,23 +31,39 @@ def job_file(row):
 
 @functools.cache
 def arithmetic():
-    """The version of actord's arithmetic, on which every policy depends."""
+    """The version of today's arithmetic, on which every policy depends."""
     with open(os.path.join(ROOT, "lib", "checkpoint", "checkpoint.h"), encoding="utf-8") as f:
-        return re.search(r"^#define ARITHMETIC (\d+)u$", f.read(), re.M)[0]
+        return int(re.search(r"^#define ARITHMETIC (\d+)u$", f.read(), re.M)[1])
 
 
-def fingerprint(row):
-    """The hash of everything that a run depends on."""
+def fingerprint(row, version=None):
+    """The hash of everything that a run depends on, under a version of the arithmetic or under today's."""
+    version = version or arithmetic()
     with open(job_file(row), encoding="utf-8") as f:
         lines = [line.strip() for line in f if line.strip() and not line.startswith(("#", "Description=", "Threads=", "PriceSheet="))]
-    lines.append(arithmetic())
+    if version > 1:  # fingerprints of version 1 did not name it
+        lines.append(f"#define ARITHMETIC {version}u")
     return hashlib.sha256("\n".join(lines + sorted(overrides(row))).encode()).hexdigest()[:12]
 
 
+def known(cells, rows):
+    """Results of rows that have not changed, under any arithmetic: {row: {version: [result]}}."""
+    versions = {(row.name, fingerprint(row, v)): v for row in rows for v in range(1, arithmetic() + 1)}
+    results = {row.name: {} for row in rows}
+    for r in read(cells):
+        if version := versions.get((r["row"], r["settings"])):
+            results[r["row"]].setdefault(version, []).append(r)
+    return results
+
+
+def shown(versions):
+    """The arithmetic of a row's line in the table: the newest of those with the most seeds."""
+    return max(versions, key=lambda v: (len(versions[v]), v))
+
+
 def current(cells, rows):
-    """Results of rows that have not changed."""
-    prints = {row.name: fingerprint(row) for row in rows}
-    return [r for r in read(cells) if prints.get(r["row"]) == r["settings"]]
+    """The results that the table shows."""
+    return [r for versions in known(cells, rows).values() if versions for r in versions[shown(versions)]]
 
 
 def enter(cells, rows, result):
@@ -54,8 +71,10 @@ def enter(cells, rows, result):
     order = {row.name: i for i, row in enumerate(rows)}
 
     def rows_now():
-        others = [r for r in current(cells, rows) if (r["row"], r["seed"]) != (result["row"], result["seed"])]
-        return sorted([*others, result], key=lambda r: (order[r["row"]], int(r["seed"])))
+        # Results of an earlier arithmetic stay as long as the table shows them.
+        kept = [r for versions in known(cells, rows).values() for v in versions if v in (shown(versions), arithmetic()) for r in versions[v]]
+        others = [r for r in kept if (r["row"], r["seed"], r["settings"]) != (result["row"], result["seed"], result["settings"])]
+        return sorted([*others, result], key=lambda r: (order[r["row"]], r["settings"], int(r["seed"])))
 
     change(cells, COLUMNS, rows_now)
 
@@ -86,7 +105,7 @@ def run(row, seed):
 
 def run_missing(cells, rows, n_seeds, n_jobs, pattern):
     def cell(row, seed):
-        if (row.name, str(seed)) not in {(r["row"], r["seed"]) for r in current(cells, rows)}:
+        if str(seed) not in {r["seed"] for r in known(cells, rows)[row.name].get(arithmetic(), [])}:
             enter(cells, rows, run(row, seed))
 
     with ThreadPoolExecutor(n_jobs) as pool:
@@ -129,7 +148,8 @@ def line(row, results, n_seeds):
         f"{number(min(values))} to {number(max(values))}", published, verdict(row, low, len(values), row.seeds or n_seeds)]) + " |"
 
 
-def table(results, rows, n_seeds):
+def table(results, versions, rows, n_seeds):
+    """results: those of all rows; versions: the arithmetic of each row that has any."""
     head = ["environment", "job", "steps", "episodes", "seeds", "mean", "IQM", "95 % of the mean", "least to most", "published", "target"]
     lines = [f"| {' | '.join(head)} |", "|---|---|--:|---|--:|--:|--:|---|---|---|---|"]
     missing = []
@@ -139,6 +159,8 @@ def table(results, rows, n_seeds):
             lines.append(line(row, own, n_seeds))
         else:
             missing.append(row.name)
+    for version in sorted(set(versions.values()) - {arithmetic()}):
+        lines += ["", f"Of arithmetic {version}: {', '.join(name for name, v in versions.items() if v == version)}."]
     if missing:
         lines += ["", f"Not run yet: {', '.join(missing)}."]
     return "\n".join(lines)
@@ -158,7 +180,8 @@ def main():
     cells = args.table + ".csv"
     if not args.table_only and not args.check:
         run_missing(cells, rows, args.seeds or n_seeds, args.jobs, args.only)
-    publish(args.table + ".md", {"table": table(current(cells, rows), rows, n_seeds)}, args.check, f"{args.table} --table")
+    versions = {name: shown(of) for name, of in known(cells, rows).items() if of}
+    publish(args.table + ".md", {"table": table(current(cells, rows), versions, rows, n_seeds)}, args.check, f"{args.table} --table")
 
 
 if __name__ == "__main__":
