@@ -39,21 +39,24 @@ static void block_reduce_task(void *arg, uint32_t task, uint32_t thread) {
         rt->block_sums[block] = squares_sum(squares);
 }
 
-/* Where the two halves meet: the first parameter of the value's half, rounded so that sums of squares can go
- * on there. */
-static size_t halves_meet(const Runtime *rt) {
-        size_t at = rt->network->layers[rt->value_from].weight_at;
+/* The halves meet within a group of KERNEL_LANES parameters, whose squares are summed together. */
+typedef struct Border {
+        size_t low, high; /* the group's first parameter, and the first one after it; or both the border */
+} Border;
 
-        at = (at + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
-        return at < rt->network->n_parameters ? at : rt->network->n_parameters;
+static Border border_of(const Runtime *rt) {
+        size_t at = rt->network->layers[rt->value_from].weight_at, n = rt->network->n_parameters;
+        size_t low = at / KERNEL_LANES * KERNEL_LANES, high = at == low ? low : low + KERNEL_LANES;
+
+        return (Border){ low, high < n ? high : n };
 }
 
-/* The block, or the part of a block, of one half that a task adds up or updates. The tasks of a half have
- * the same threads as its lanes. Some tasks have nothing to do, since one half may have more blocks. */
-static Range half_range(const Runtime *rt, uint32_t task, uint32_t *ret_block) {
-        size_t meet = halves_meet(rt), end;
+/* The block, or the part of a block, of one half that a task adds up or updates. Parameters from `meet` on
+ * belong to the value's half. Some tasks have nothing to do, since one half may have more blocks. */
+static Range half_range(const Runtime *rt, uint32_t task, size_t meet, uint32_t *ret_block) {
         uint32_t first = task % 2 == HALF_VALUE ? (uint32_t) (meet / PARAMETER_BLOCK) : 0;
         Range range;
+        size_t end;
 
         *ret_block = first + task / 2;
         if (*ret_block >= runtime_blocks(rt))
@@ -69,46 +72,50 @@ static Range half_range(const Runtime *rt, uint32_t task, uint32_t *ret_block) {
 }
 
 static uint32_t half_tasks(const Runtime *rt) {
-        uint32_t before = (uint32_t) (halves_meet(rt) / PARAMETER_BLOCK), n = runtime_blocks(rt);
+        uint32_t before = (uint32_t) (border_of(rt).high / PARAMETER_BLOCK), n = runtime_blocks(rt);
 
         return 2 * (before + 1 > n - before ? before + 1 : n - before);
 }
 
-static void half_reduce_task(void *arg, uint32_t task, uint32_t thread) {
-        Runtime *rt = arg;
-        double squares[KERNEL_LANES] = {};
-        uint32_t block;
-        Range range = half_range(rt, task, &block);
+/* The thread that ends the last lane of a half adds them up, while the other half may still be computed. So
+ * the group where the halves meet is left out. */
+void runtime_reduce_half(Runtime *rt, Half half) {
+        Border border = border_of(rt);
+        uint32_t block, n = half_tasks(rt);
 
-        if (range.n == 0)
-                return;
-        kernel_parts_add(rt->gradients, rt->work.n_lanes, range.first, range.n, squares);
-        if (range.n == block_range(rt, block).n)
-                rt->block_sums[block] = squares_sum(squares);
-        else if (task % 2 == HALF_POLICY)
-                memcpy(rt->work.squares, squares, sizeof(squares));
+        for (uint32_t task = half; task < n; task += 2) {
+                double squares[KERNEL_LANES] = {};
+                Range range = half_range(rt, task, half == HALF_VALUE ? border.high : border.low, &block);
+
+                if (range.n == 0)
+                        continue;
+                kernel_parts_add(rt->gradients, rt->work.n_lanes, range.first, range.n, squares);
+                if (range.n == block_range(rt, block).n)
+                        rt->block_sums[block] = squares_sum(squares);
+                else if (half == HALF_POLICY)
+                        memcpy(rt->work.squares, squares, sizeof(squares));
+        }
 }
 
-/* Adds the lanes, each half by its own thread. In the block where the halves meet, the sums of squares of
- * the policy's half go on in the value's half, as if one thread had added all. */
-static void halves_reduce(Runtime *rt) {
-        uint32_t block;
-        Range range = half_range(rt, HALF_VALUE, &block);
+/* In the block where the halves meet, the sums of squares of the policy's half go on in the group between
+ * them, and then in the value's half, as if one thread had added all. */
+static void halves_join(Runtime *rt) {
+        Border border = border_of(rt);
+        uint32_t block = (uint32_t) (border.low / PARAMETER_BLOCK);
+        size_t end;
 
-        threads_run(rt->threads, half_reduce_task, rt, half_tasks(rt));
-        if (range.n == 0 || range.n == block_range(rt, block).n)
+        if (border.low == border.high && border.low % PARAMETER_BLOCK == 0)
                 return;
-        kernel_parts_add(rt->gradients, 1, range.first, range.n, rt->work.squares);
+        end = block_range(rt, block).first + block_range(rt, block).n;
+        kernel_parts_add(rt->gradients, rt->work.n_lanes, border.low, border.high - border.low,
+                        rt->work.squares);
+        kernel_parts_add(rt->gradients, 1, border.high, end - border.high, rt->work.squares);
         rt->block_sums[block] = squares_sum(rt->work.squares);
 }
 
-static bool applies_by_halves(const Runtime *rt) {
-        return rt->work.halved && !rt->reduce;
-}
-
 void runtime_reduce(Runtime *rt) {
-        if (applies_by_halves(rt))
-                halves_reduce(rt);
+        if (rt->work.reduces_halves)
+                halves_join(rt);
         else
                 threads_run(rt->threads, block_reduce_task, rt,
                                 runtime_part(rt, runtime_blocks(rt), rt->n_updaters));
@@ -130,7 +137,7 @@ static void block_apply_task(void *arg, uint32_t task, uint32_t thread) {
 static void half_apply_task(void *arg, uint32_t task, uint32_t thread) {
         Runtime *rt = arg;
         uint32_t block;
-        Range range = half_range(rt, task, &block);
+        Range range = half_range(rt, task, border_of(rt).high, &block);
 
         adam_apply(rt->nets[rt->work.net], &rt->work.scalars, rt->gradients[0], range.first, range.n);
 }
@@ -152,7 +159,7 @@ int runtime_apply(Runtime *rt, Net net, double rate, double norm_max, double *re
 
         rt->work.scalars = adam_begin(
                         rt->nets[net], rate, s->adam_beta1, s->adam_beta2, s->adam_epsilon, scale);
-        if (net == NET_POLICY && applies_by_halves(rt))
+        if (net == NET_POLICY && rt->work.reduces_halves)
                 threads_run(rt->threads, half_apply_task, rt, half_tasks(rt));
         else
                 threads_run(rt->threads, block_apply_task, rt,

@@ -378,6 +378,8 @@ static void lane_task(void *arg, uint32_t task, uint32_t thread) {
         /* The other half writes other sums, perhaps at the same time. */
         for (uint32_t k = 0; k < tape->n_sums; k++)
                 rt->lane_sums[lane][tape->sums[k].number] = sums[tape->sums[k].number];
+        if (rt->work.reduces_halves && atomic_fetch_sub(&rt->work.n_lanes_left[half], 1) == 1)
+                runtime_reduce_half(rt, half);
 }
 
 /* Adds up the lanes' sums in a copy, since other learners read the same sums. */
@@ -499,6 +501,9 @@ static int walk(Runtime *rt, Net net, Rows rows, Loss loss, const void *arg, dou
         w->n_lanes = w->n_shards < LANES_MAX ? w->n_shards : LANES_MAX;
         w->halved = net == NET_POLICY && rt->value_from > 0 && !w->applies && threads_help(rt->threads) &&
                     tape_divide(&w->tape, w->halves);
+        w->reduces_halves = w->halved && !rt->reduce;
+        w->n_lanes_left[HALF_VALUE] = w->n_lanes_left[HALF_POLICY] = w->n_lanes;
+        memset(w->squares, 0, sizeof(w->squares));
 
         r = lanes_and_blocks(rt);
         if (r < 0)

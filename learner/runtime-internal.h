@@ -79,6 +79,9 @@ typedef struct Work { /* what the threads are working on: a recomputation, a gra
         Tape tape;
         bool halved; /* each half of the tape is a task */
         Tape halves[HALF_BOTH];
+        /* Whether a half is added up as soon as its lanes are there; how many are not there yet. */
+        bool reduces_halves;
+        _Atomic uint32_t n_lanes_left[HALF_BOTH];
         /* Whether the tape itself applies networks. If not, the trained network is applied first, and the
          * tape reads its outputs. */
         bool applies;
@@ -159,8 +162,10 @@ static inline uint32_t runtime_part(const Runtime *rt, uint32_t n, uint32_t n_sh
                                                           : 0;
 }
 
-/* Adds the lanes of the gradient into lane 0, and finds the sum of the squares of each block. */
+/* Adds the lanes of the gradient into lane 0, and finds the sum of the squares of each block. With
+ * Work.reduces_halves, runtime_reduce_half() has done most of it for both halves. */
 void runtime_reduce(Runtime *runtime);
+void runtime_reduce_half(Runtime *runtime, Half half);
 
 /* Gathers the columns of the policy's input and of the taken actions. */
 void bench_gather(Bench *bench, const Batch *batch, const Gathered *g);

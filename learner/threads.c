@@ -41,6 +41,7 @@
 
 enum {
         SPIN_NSEC = 100000,   /* a thread spins this long; the caller needs less time between two phases */
+        BRIEF_NSEC = 10000,   /* the longest wait that needs no clock of CPU time */
         FREE_NSEC = 50000,    /* if sched_yield() takes longer, another program had the core */
         CREDIT_NSEC = 300000, /* the loss that a new try of threads may have, since they must wake up */
         CREDIT_MAX_NSEC = 5000000, /* the most credit that successful tries can collect */
@@ -186,11 +187,12 @@ static bool task_take(Threads *threads, uint32_t thread, uint32_t *ret) {
         return false;
 }
 
-/* Takes tasks until all have begun. Returns how many it did; ret_nsec: the CPU time that they took. Reading
- * the clock is a system call, so tasks of one owner that follow each other are measured together. The
- * description of the phase may be read only after a task was taken: from then on it does not change until
- * all tasks are done. */
-static uint32_t tasks_take(Threads *threads, uint32_t thread, uint64_t *ret_nsec) {
+/* Takes tasks until all have begun. Returns how many it did, and the CPU times of the thread at the
+ * beginning and at the end. Reading the clock is a system call, so tasks of one owner that follow each other
+ * are measured together. The description of the phase may be read only after a task was taken: from then on
+ * it does not change until all tasks are done. */
+static uint32_t tasks_take(
+                Threads *threads, uint32_t thread, uint64_t *ret_begun_nsec, uint64_t *ret_end_nsec) {
         uint64_t begun_nsec = 0, at_nsec = 0;
         uint32_t task, n = 0, owner = thread;
 
@@ -204,7 +206,8 @@ static uint32_t tasks_take(Threads *threads, uint32_t thread, uint64_t *ret_nsec
         }
         if (n > 0)
                 at_nsec = tasks_meter(threads, owner, at_nsec);
-        *ret_nsec = at_nsec - begun_nsec;
+        *ret_begun_nsec = begun_nsec;
+        *ret_end_nsec = at_nsec;
         return n;
 }
 
@@ -232,7 +235,7 @@ static bool thread_succeed(Thread *thread) {
 static void *thread_main(void *arg) {
         Thread *thread = arg;
         Threads *threads = thread->threads;
-        uint64_t nsec;
+        uint64_t begun_nsec, end_nsec;
 
         if (thread->is_successor) {
                 (void) pthread_join(thread->predecessor, NULL);
@@ -250,7 +253,7 @@ static void *thread_main(void *arg) {
 
                 if (atomic_exchange(&thread->is_dealt, 0))
                         undone_less(threads, tasks_dealt(threads, thread->index));
-                undone_less(threads, tasks_take(threads, thread->index, &nsec));
+                undone_less(threads, tasks_take(threads, thread->index, &begun_nsec, &end_nsec));
         }
 }
 
@@ -373,7 +376,7 @@ void threads_rouse(Threads *threads) {
 
 /* Adds the time that a phase would have taken if each thread had done its own tasks: the time of the slowest
  * thread. */
-static void phase_meter(Threads *threads, uint64_t start_nsec) {
+static void phase_meter(Threads *threads, uint64_t within_nsec) {
         uint64_t slowest_nsec = 0;
 
         for (uint32_t i = 0; i < threads->n; i++) {
@@ -382,24 +385,28 @@ static void phase_meter(Threads *threads, uint64_t start_nsec) {
                 slowest_nsec = nsec > slowest_nsec ? nsec : slowest_nsec;
         }
         threads->phases_nsec += slowest_nsec;
-        threads->within_nsec += thread_cpu_nsec() - start_nsec;
+        threads->within_nsec += within_nsec;
 }
 
 static void work_together(Threads *threads) {
-        uint64_t lost_nsec, start_nsec = thread_cpu_nsec(), own_nsec;
+        uint64_t lost_nsec, begun_nsec, end_nsec, waited_nsec;
         uint32_t n = threads->n_tasks, n_own;
 
         for (uint32_t i = 0; i < threads->n; i++)
                 atomic_store(&threads->members[i].n_open, tasks_of(threads, n, i));
         lost_nsec = phase_open(threads);
-        n_own = tasks_take(threads, 0, &own_nsec);
+        n_own = tasks_take(threads, 0, &begun_nsec, &end_nsec);
         undone_less(threads, n_own);
-        lost_nsec += undone_wait(threads);
+        waited_nsec = undone_wait(threads);
+        lost_nsec += waited_nsec;
         if (atomic_load_explicit(&threads->displaced_nsec, memory_order_relaxed) > 0)
                 lost_nsec += atomic_exchange(&threads->displaced_nsec, 0);
         if (n_own > 0)
-                balance_move(threads, n - n_own, own_nsec / n_own, lost_nsec);
-        phase_meter(threads, start_nsec);
+                balance_move(threads, n - n_own, (end_nsec - begun_nsec) / n_own, lost_nsec);
+        /* A short wait was all CPU time, and need not be measured once more. */
+        if (waited_nsec > BRIEF_NSEC)
+                waited_nsec = n_own > 0 ? thread_cpu_nsec() - end_nsec : 0;
+        phase_meter(threads, end_nsec - begun_nsec + waited_nsec);
 }
 
 /* The tasks of a phase are alike, and reading the clock is a system call. So each task counts as the mean of
@@ -427,7 +434,7 @@ static void work_dealt(Threads *threads) {
         (void) phase_open(threads);
         undone_less(threads, tasks_dealt(threads, 0));
         (void) undone_wait(threads);
-        phase_meter(threads, start_nsec);
+        phase_meter(threads, thread_cpu_nsec() - start_nsec);
 }
 
 /* Returns whether the phase is done already, as it is with one thread or one task. */
