@@ -9,6 +9,21 @@
 
 #include "learner/runtime-internal.h"
 
+/* All learners have about equal work; the first one also reads checkpoints and measures curvature. A learner
+ * that makes the others wait so long has stopped. */
+#define REDUCE_TIMEOUT_NSEC (600ull * 1000000000u)
+
+int runtime_meet(Runtime *rt) {
+        int r;
+
+        if (!rt->reduce)
+                return 0;
+        r = rt->forsaken ? -ETIMEDOUT
+                         : reduce_wait((ReduceHead *) rt->reduce, rt->n_learners, REDUCE_TIMEOUT_NSEC);
+        rt->forsaken = r < 0;
+        return r;
+}
+
 typedef struct Range {
         size_t first, n;
 } Range;

@@ -16,10 +16,6 @@
 
 static_assert(SUMS_MAX <= REDUCE_SUMS_MAX, "room for a lane's sums");
 
-/* All learners have about equal work; the first one also reads checkpoints and measures curvature. A learner
- * that makes the others wait so long has stopped. */
-#define REDUCE_TIMEOUT_NSEC (600ull * 1000000000u)
-
 enum { GATHER_NUMBERS = 64 }; /* how many numbers of a row are gathered at a time */
 
 /* Writes zeros into n columns behind the last gathered row, up to the stride. */
@@ -392,17 +388,6 @@ static void sums_reduce(const Runtime *rt, double *ret_sums, unsigned n_sums) {
                         for (unsigned k = 0; k < n_sums; k++)
                                 sums[lane][k] += sums[lane + step][k];
         memcpy(ret_sums, sums[0], n_sums * sizeof(double));
-}
-
-int runtime_meet(Runtime *rt) {
-        int r;
-
-        if (!rt->reduce)
-                return 0;
-        r = rt->forsaken ? -ETIMEDOUT
-                         : reduce_wait((ReduceHead *) rt->reduce, rt->n_learners, REDUCE_TIMEOUT_NSEC);
-        rt->forsaken = r < 0;
-        return r;
 }
 
 /* Computes all lanes first, then all blocks: no thread begins a block before all lanes are done. */

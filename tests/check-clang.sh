@@ -40,8 +40,10 @@ cat >"$work/main.c" <<'END'
 #include "learner/kernel/kernels.h"
 int main(void) {
         float x[16] = { 1 }, y[16] = { 2 }, *parts[] = { x, y };
+        double squares[KERNEL_LANES] = { 0 };
 
-        return kernel_parts_add(parts, 2, 0, 16) == 9 && x[0] == 3 ? 0 : 1;
+        kernel_parts_add(parts, 2, 0, 16, squares);
+        return squares[0] == 9 && x[0] == 3 ? 0 : 1;
 }
 END
 check "kernels are compiled, without a warning" with_clang "$work/build" "${objects[@]}"
