@@ -146,12 +146,14 @@ static int read_states(sd_bus_message *m, Filter *filter, sd_bus_error *error) {
         if (r < 0)
                 return r;
         while ((r = sd_bus_message_read(m, "s", &word)) > 0) {
-                if (state_bit(word) == 0)
+                uint32_t bit = state_bit(word);
+
+                if (bit == 0)
                         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
                                         "`%s` is not a state of a job: queued, frozen, starting, running, "
                                         "ending, ended.",
                                         word);
-                filter->states |= state_bit(word);
+                filter->states |= bit;
         }
         if (r < 0)
                 return r;
