@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include "daemon/audience.h"
 #include "daemon/job-distribution.h"
+#include "daemon/job-watch.h"
 #include "daemon/job.h"
 #include "include/sandbox.h"
 #include "lib/hex.h"
@@ -95,6 +96,10 @@ static const char *waiting(const Job *job, char ret[WAITING_MAX]) {
                                 "%s/jobs/%" PRIu64 "/state", context->state_directory, job->row.id);
 
                 say_wait(ret, "its last checkpoint waits", job->waits_checkpoint, where);
+                return ret;
+        }
+        if (job->was_kept && job_learner_ends(job)) {
+                (void) snprintf(ret, WAITING_MAX, "its learner has not finished what it has begun");
                 return ret;
         }
         if (job->backoff && !job->search && job->row.fault && job->n_delays + job->progress.n_lacking > 0) {

@@ -154,7 +154,8 @@ static void life_failed(Job *job, const char *sentence) {
         uint64_t wait = BACKOFF_FIRST_USEC << (n_barren < 8 ? n_barren : 8);
 
         if (job->row.end_wanted != PLAN_END_NOT) {
-                job_finish(job, job->row.end_wanted, job->waits_checkpoint > 0 ? copy : NULL);
+                /* It ends as it was told to, but without its last checkpoint. */
+                job_finish(job, job->row.end_wanted, sentence);
                 return;
         }
         if (job->row.purpose == LAUNCH_VERIFY || (n_barren >= LIVES_MAX && !lacks)) {

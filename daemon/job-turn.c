@@ -120,14 +120,21 @@ int job_thaw(Job *job) {
         return 0;
 }
 
-/* Ends a life whose last checkpoint cannot be written: its invoker would try for ever. */
+/* Ends a life without its last checkpoint: it cannot be written, so that the invoker would try for ever, or
+ * the learner takes long. */
 static void leave_checkpoint(Job *job) {
         (void) job_read(job);
-        if (job->waits_checkpoint == 0 || job->life_error)
+        if (job->life_error)
                 return;
-        job->life_error = g_strdup_printf("it was given up when its last checkpoint could not be "
-                                          "written (%s)",
-                        g_strerror(job->waits_checkpoint));
+        if (job->waits_checkpoint > 0)
+                job->life_error = g_strdup_printf("it was given up when its last checkpoint could not be "
+                                                  "written (%s)",
+                                g_strerror(job->waits_checkpoint));
+        else if (job->was_kept && job_learner_ends(job))
+                job->life_error = g_strdup("it was given up before its learner had finished what it had "
+                                           "begun");
+        else
+                return;
         job_arm_deadline(job, 0, NULL);
 }
 
@@ -153,9 +160,9 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
         if (job->end.noted)
                 return 0;
         if (job->row.end_wanted != PLAN_END_NOT) {
-                /* A second request to stop gives up a checkpoint that cannot be written. In run mode the
-                 * D-Bus method KeepRest() does that. */
-                if (job->waits_checkpoint > 0 && job->context->mode != DAEMON_RUN)
+                /* A second request to stop gives up the last checkpoint, if the job waits for it. In run
+                 * mode the D-Bus method KeepRest() does that. */
+                if (job->context->mode != DAEMON_RUN)
                         leave_checkpoint(job);
                 return 0;
         }

@@ -92,14 +92,21 @@ void job_watch_heard(Job *job) {
         job->watch_asked_usec = 0;
 }
 
-/* Whether the invoker may be silent because it waits: the ledger does not take its records, or its last
- * checkpoint cannot be written. */
+bool job_learner_ends(const Job *job) {
+        assert(job);
+
+        return job->row.end_wanted != PLAN_END_NOT && !job->end.noted && job->link && !job->link_over &&
+               plan_link_learner_works(job->link);
+}
+
+/* Whether the invoker may be silent because it waits: the ledger does not take its records, its last
+ * checkpoint cannot be written, or its learner works. The invoker itself has a deadline for the learner. */
 static bool is_kept_waiting(const Job *job) {
         bool read_to_its_end = job->progress.ended && job->progress.life == job->row.life;
         bool waits_for_us = job->has_held || job_has_unread(job) ||
                             (job->link && job->acknowledged < plan_link_position(job->link));
 
-        return (job->waits_checkpoint > 0 && !job->end.noted) ||
+        return (job->waits_checkpoint > 0 && !job->end.noted) || job_learner_ends(job) ||
                (waits_for_us && (read_to_its_end || job->context->ledger_blocked));
 }
 
@@ -109,8 +116,8 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         bool may_wait = !job->exited && !job->life_error;
 
         job->deadline = sd_event_source_disable_unref(job->deadline);
-        /* The invoker waits because the daemon cannot write its records, or because its checkpoint could not
-         * be written. It gets more time for that while its answers come and are valid. */
+        /* The invoker waits because the daemon cannot write its records, because its checkpoint could not be
+         * written, or for its learner. It gets more time for that while its answers come and are valid. */
         if (may_wait && is_kept_waiting(job)) {
                 job->was_kept = true;
                 job_arm_deadline(job, COMMIT_RETRY_USEC, job->deadline_what);

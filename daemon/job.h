@@ -64,7 +64,7 @@ struct Job {
         /* how long the invoker of a given-up life did not answer; 0: it did answer */
         uint64_t silent_usec;
         bool link_over, exited, adopting, kill_tried;
-        bool was_kept; /* at its last deadline the invoker waited for the ledger or the disk */
+        bool was_kept; /* at its last deadline the invoker waited for the ledger, the disk or its learner */
         struct JobSettling {
                 /* asked: the spawner has to read or remove the cgroup, and has not answered; known: it
                  * has answered, or the daemon has given up */

@@ -26,7 +26,7 @@ struct PlanLink {
         const PlanLinkOps *ops;
         void *userdata;
 
-        bool greeted;
+        bool greeted, learner_works;
         uint64_t life;
         const SpoolHead *
                         /* mapped read-only; sealed against shrinking, so that reading it never raises
@@ -179,8 +179,12 @@ static int receive(PlanLink *link) {
                 return r < 0 ? r : 1;
         }
         if ((size_t) n == sizeof(Written) && m.head.message == PLAN_MESSAGE_WRITTEN && link->greeted) {
-                int r = link->ops->written(link->userdata);
+                int r;
 
+                if (m.written.learner_works > 1)
+                        return -EBADMSG;
+                link->learner_works = m.written.learner_works > 0;
+                r = link->ops->written(link->userdata);
                 return r < 0 ? r : 1;
         }
         if ((size_t) n == sizeof(Failed) && m.head.message == PLAN_MESSAGE_FAILED) {
@@ -296,6 +300,12 @@ void plan_link_seek(PlanLink *link, uint64_t seq) {
         assert(link);
 
         link->position = seq;
+}
+
+bool plan_link_learner_works(const PlanLink *link) {
+        assert(link);
+
+        return link->learner_works;
 }
 
 uint64_t plan_link_position(const PlanLink *link) {

@@ -32,6 +32,10 @@ PlanLink *plan_link_free(PlanLink *link);
 /* Sends the plan. It replaces an earlier plan that could not be sent yet. */
 int plan_link_send(PlanLink *link, const Plan *plan);
 
+/* Whether the learner has an order, for whose answer the job's end waits. The invoker tells this by itself
+ * once a plan has an `end`. */
+bool plan_link_learner_works(const PlanLink *link);
+
 /* Continues reading after this record. */
 void plan_link_seek(PlanLink *link, uint64_t seq);
 uint64_t plan_link_position(const PlanLink *link);

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include "include/record.h"
 
-#define PLAN_ABI 4u
+#define PLAN_ABI 5u
 
 /* X(name, word): why no further round may start */
 #define PLAN_ENDS(X)                                                                                     \
@@ -75,6 +75,9 @@ typedef struct Hello {
 typedef struct Written {                        /* from invoker to daemon: read the spool up to here */
         uint32_t abi, message;
         uint64_t seq;
+        /* 1: the learner has an order, for whose answer the job's end waits. Once a plan has an `end`, the
+         * daemon is also told when this changes. */
+        uint32_t learner_works, reserved;
 } Written;
 
 /* from invoker to daemon instead of Hello, just before the invoker exits; it has only numbers and no text,

@@ -461,7 +461,7 @@ static void tell(Invoker *invoker) {
 
         if (!has_leased(invoker) || spool->written - invoker->link.told > SPOOL_RECORDS / 4 ||
                         clock_boottime() >= due_nsec)
-                link_tell(&invoker->link, spool);
+                link_tell(&invoker->link, spool, learners_busy(&invoker->learners));
         else if (spool->written > invoker->link.told)
                 loop_want_timer(&invoker->loop, due_nsec);
 }
@@ -477,7 +477,7 @@ static void wait_for_room(Invoker *invoker) {
         uint64_t msec = until > begun_nsec ? (until - begun_nsec) / 1000000u + 1 : 0;
         int r;
 
-        link_tell(&invoker->link, &invoker->reporter.spool);
+        link_tell(&invoker->link, &invoker->reporter.spool, learners_busy(&invoker->learners));
         profile_fall_asleep(&invoker->profile);
         r = poll(fds, ELEMENTSOF(fds), msec > INT32_MAX ? -1 : (int) msec);
         profile_wake(&invoker->profile, SLEEP_OTHER);

@@ -61,6 +61,7 @@ int link_accept(Link *link, const Hello *hello, const Spool *spool) {
         link_close(link);
         link->fd = TAKE_FD(fd);
         link->told = hello->written;
+        link->told_works = false;
         link->was_connected = true;
         return 0;
 }
@@ -98,12 +99,18 @@ int link_receive(Link *link, Spool *spool) {
         return changed;
 }
 
-void link_tell(Link *link, const Spool *spool) {
-        Written written = { .abi = PLAN_ABI, .message = PLAN_MESSAGE_WRITTEN, .seq = spool->written };
+void link_tell(Link *link, const Spool *spool, bool learner_works) {
+        Written written = { .abi = PLAN_ABI,
+                .message = PLAN_MESSAGE_WRITTEN,
+                .seq = spool->written,
+                .learner_works = learner_works };
+        bool ends = link->has_plan && link->plan.end != PLAN_END_NOT;
+        bool is_new = link->told != spool->written || (ends && link->told_works != learner_works);
 
-        if (link->fd < 0 || (link->told == spool->written && !link->asked))
+        if (link->fd < 0 || (!is_new && !link->asked))
                 return;
         link->asked = false;
+        link->told_works = learner_works;
         /* EAGAIN: the daemon has not read earlier messages yet. When it does, it reads the whole spool. */
         if (send(link->fd, &written, sizeof(written), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 || errno == EAGAIN)
                 link->told = spool->written;

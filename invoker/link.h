@@ -13,6 +13,7 @@ typedef struct Link {
         uint32_t n_actors_max;
         uint64_t told;      /* the last record that was announced to the daemon */
         uint64_t told_nsec; /* when record `told` was announced */
+        bool told_works;    /* Written.learner_works as it was told */
         bool was_connected;
         bool asked; /* the daemon waits for an answer, even if nothing is new */
         bool has_plan;
@@ -31,8 +32,9 @@ int link_accept(Link *link, const Hello *hello, const Spool *spool);
 /* Reads a few waiting messages, and passes acknowledgements to the spool. 1: a plan came; 0: nothing new;
  * negative: the connection is closed. */
 int link_receive(Link *link, Spool *spool);
-/* Tells the daemon of all new records in one message. link_receive() notices when the connection fails. */
-void link_tell(Link *link, const Spool *spool);
+/* Tells the daemon in one message of all new records, and whether the learner works.
+ * link_receive() notices when the connection fails. */
+void link_tell(Link *link, const Spool *spool, bool learner_works);
 
 /* For an invoker that cannot begin: waits for a while until the daemon connects, and sends the reason. First
  * it closes all descriptors above listen_fd, since the limit of open files may be reached. */

@@ -109,6 +109,32 @@ def absent():
         equal(bus.get(job, "InvocationsRetried"), 0, "retries")
 
 
+@story("a stop waits for the update that the learner has begun, however long it takes, and the checkpoint has its round; a second stop does not wait")
+def long_update():
+    with Bus() as bus:
+        waited, left = (bus.submit(overrides=ENDLESS + [("Checkpoint.IntervalSec", "100000")]) for _ in range(2))
+        for job in waited, left:
+            begun(bus, job)
+        learners = bus.processes("actord-learner")
+        for pid in learners:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(1)  # by now each has been given work
+        for job in waited, left:
+            bus.call("/org/actord1", MANAGER, "StopJob", "t", job)
+        time.sleep(17)  # longer than a stop waits for a round, and for the end of an invoker that does nothing
+        for job in waited, left:
+            equal((bus.state(job), bus.get(job, "Waiting")), ("ending", "its learner has not finished what it has begun"), "the job")
+        bus.call("/org/actord1", MANAGER, "StopJob", "t", left)
+        equal(bus.ended(left, 30), "interrupted", "the one that was given up")
+        assert "given up before its learner had finished what it had begun" in bus.get(left, "Fault"), bus.get(left, "Fault")
+        for pid in bus.processes("actord-learner"):
+            os.kill(pid, signal.SIGCONT)
+        equal(bus.ended(waited, 30), "interrupted", "the one that was stopped")
+        equal((bus.get(waited, "Fault"), bus.get(waited, "Life")), ("", 1), "fault and lives")
+        newest = bus.ledger().execute("SELECT max(round) FROM checkpoints WHERE job = ?", (waited,)).fetchone()[0]
+        equal(newest, bus.get(waited, "Round"), "the last checkpoint")
+
+
 @story("an invoker whose daemon does not come back ends after OrphanTimeoutSec=; the next daemon has the job go on in its next life, to the same policy")
 def orphan():
     with Bus(config="OrphanTimeoutSec=3\n") as bus:

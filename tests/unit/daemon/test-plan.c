@@ -252,6 +252,21 @@ static void test_written_before_hello(Fixture *f, const void *userdata) {
         g_assert_cmpuint(f->n_written, ==, 0);
 }
 
+static void test_learner_works(Fixture *f, const void *userdata) {
+        Written written = { .abi = PLAN_ABI, .message = PLAN_MESSAGE_WRITTEN };
+
+        say_hello(f);
+        g_assert_false(plan_link_learner_works(f->link));
+        for (uint32_t works = 2; works-- > 0;) {
+                written.learner_works = works;
+                say(f, &written, sizeof(written), -1);
+                g_assert_cmpuint(plan_link_learner_works(f->link), ==, works);
+        }
+        written.learner_works = 2;
+        say(f, &written, sizeof(written), -1);
+        expect_end(f, -EBADMSG);
+}
+
 static void test_failure(Fixture *f, const void *userdata) {
         Failed failed = { .abi = PLAN_ABI,
                 .message = PLAN_MESSAGE_FAILED,
@@ -357,6 +372,7 @@ int main(int argc, char **argv) {
                 { "/plan/plans", test_plans },
                 { "/plan/short-message", test_short_message },
                 { "/plan/written-before-hello", test_written_before_hello },
+                { "/plan/learner-works", test_learner_works },
                 { "/plan/failure", test_failure },
                 { "/plan/impossible-failure", test_impossible_failure },
                 { "/plan/failure-after-hello", test_failure_after_hello },
