@@ -130,7 +130,7 @@ static bool worth_another_life(const Progress *p) {
                 return false;
         return p->end_fault == FAULT_KILLED || p->end_fault == FAULT_EXITED ||
                p->end_fault == FAULT_TIMEOUT || p->end_fault == FAULT_ACTING ||
-               p->end_fault == FAULT_MEMORY ||
+               p->end_fault == FAULT_MEMORY || p->end_fault == FAULT_HOST_MEMORY ||
                (p->end_fault == FAULT_INTERNAL && !limit_is_lasting(p->end_detail));
 }
 

@@ -83,7 +83,10 @@ typedef enum RecordKind {
         X(METRIC, "metric", "gave a number beyond 3.4e38 as metric %d of its episode (NaN: it has none)") \
         X(DATASET, "dataset", "could not use the data set of [Learner] Dataset=")                         \
         X(ACTIVE, "active", "wrote neither 0 nor 1 for an agent, or marked no agent as present (row %d)") \
-        X(NODE, "node", "was on a node of the cluster that was lost (node %d)")
+        X(NODE, "node", "was on a node of the cluster that was lost (node %d)")                           \
+        X(HOST_MEMORY, "host-memory",                                                                     \
+                        "was killed since memory ran out beyond its own limit: on the host, or in a "     \
+                        "cgroup above its own (%d times)")
 
 typedef enum Fault {
 #define X(name, word, sentence) FAULT_##name,

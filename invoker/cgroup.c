@@ -257,12 +257,18 @@ void leaf_kill(const Leaf *leaf) {
                 (void) write_file(leaf->fd, "cgroup.kill", "1");
 }
 
-uint64_t leaf_oom_kills(const Leaf *leaf) {
+/* The number behind the first `word`, or 0. */
+static uint64_t number_after(const char *text, const char *word) {
+        const char *found = strstr(text, word);
+
+        return found ? strtoull(found + strlen(word), NULL, 10) : 0;
+}
+
+OutOfMemory leaf_out_of_memory(const Leaf *leaf) {
         char text[512];
-        const char *line;
 
         if (leaf->fd < 0 || file_read_at(leaf->fd, "memory.events", text, sizeof(text)) < 0)
-                return 0;
-        line = strstr(text, "oom_kill ");
-        return line ? strtoull(line + strlen("oom_kill "), NULL, 10) : 0;
+                return (OutOfMemory){};
+        return (OutOfMemory){ .n_limit = number_after(text, "oom "),
+                .n_kills = number_after(text, "oom_kill ") };
 }

@@ -34,6 +34,13 @@ typedef struct Leaf {
         int fd;
 } Leaf;
 
+/* What a leaf's memory.events counts. The kernel also kills in a leaf if a cgroup above it reaches its own
+ * limit, or if the host has no memory left. */
+typedef struct OutOfMemory {
+        uint64_t n_limit; /* the leaf's own limit left no room */
+        uint64_t n_kills; /* processes in the leaf that were killed for memory, whoever lacked it */
+} OutOfMemory;
+
 #define LEAF_EMPTY \
         { .fd = -EBADF }
 
@@ -59,7 +66,8 @@ void leaf_remove_thread(const Leaf *leaf, uint32_t k);
 /* leaf_freeze() takes effect after a moment. leaf_kill() sends SIGKILL, which ends frozen processes, too. */
 void leaf_freeze(const Leaf *leaf, bool freeze);
 void leaf_kill(const Leaf *leaf);
-uint64_t leaf_oom_kills(const Leaf *leaf);
+/* 0 for both if the kernel counts neither. */
+OutOfMemory leaf_out_of_memory(const Leaf *leaf);
 
 /* Prints "0-3,8" for cpuset.cpus. Returns its length. */
 size_t cpuset_print(const setting_cpuset *cpus, char *ret, size_t n);

@@ -286,7 +286,7 @@ void prepare_answered(Invoker *invoker, Container *c, const Answer *answer) {
 }
 
 void prepare_ended(Invoker *invoker, Container *c, const Ended *ended) {
-        bool from_outside = ended->fault == FAULT_KILLED && ended->detail == SIGKILL;
+        bool from_outside = fault_is_kill(ended->fault, ended->detail);
 
         c->doing = ORDER_NONE;
         /* A kill from outside is not the environment's fault, so the probe is repeated. */

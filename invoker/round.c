@@ -117,7 +117,7 @@ void round_accept(Round *round, uint32_t actor) {
 
 bool attempts_fail(Attempts *attempts, uint32_t n_retries, uint32_t fault, int32_t detail) {
         attempts->n++;
-        if (fault == FAULT_KILLED && detail == SIGKILL)
+        if (fault_is_kill(fault, detail))
                 return ++attempts->n_killed <= KILLS_MAX;
         if (fault == FAULT_NODE) {
                 attempts->n_lost++;

@@ -9,6 +9,7 @@
  *     └─────────────────────────────────────── round closes ──────────────────────────────────────┘ */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include "include/record.h"
@@ -26,13 +27,18 @@ typedef enum SeatState {
 } SeatState;
 
 /* Attempts at one invocation. Retries= limits the attempts that failed by themselves. A SIGKILL comes from
- * outside: an actor cannot send one, and exceeding the memory limit is another fault. So KILLS_MAX attempts
- * may end by SIGKILL. */
+ * outside: an actor cannot send one, and exceeding its own memory limit is another fault. So KILLS_MAX
+ * attempts may end by SIGKILL. */
 #define KILLS_MAX 100u
 typedef struct Attempts {
         uint32_t n, n_killed; /* failed attempts; n_killed: those that were killed from outside */
         uint32_t n_lost;      /* attempts that were lost with their node; no limit counts them */
 } Attempts;
+
+/* Whether a process was killed from outside, for no fault of its own. */
+static inline bool fault_is_kill(uint32_t fault, int32_t detail) {
+        return fault == FAULT_HOST_MEMORY || (fault == FAULT_KILLED && detail == SIGKILL);
+}
 
 /* Counts a failed attempt. False: no attempt is left. */
 bool attempts_fail(Attempts *attempts, uint32_t n_retries, uint32_t fault, int32_t detail);

@@ -131,7 +131,7 @@ pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd) {
         /* `asleep` is set except while the invoker spins, so that a worker signals every other answer: a
          * signal costs less than a missed wake-up. */
         turn_asleep(&worker->page->turn, true);
-        worker->oom_kills = leaf_oom_kills(&worker->leaf);
+        worker->born_with = leaf_out_of_memory(&worker->leaf);
         worker->late = worker->busy = false;
         worker->born_nsec = clock_boottime();
         worker->verdict = verdict_new();
@@ -225,7 +225,7 @@ static void classify_exit(int status, uint32_t failed, uint32_t *ret_fault, int3
         }
 }
 
-void ended_classify(int code, int status, uint32_t failed, uint64_t n_oom_kills, uint32_t *ret_fault,
+void ended_classify(int code, int status, uint32_t failed, OutOfMemory memory, uint32_t *ret_fault,
                 int32_t *ret_detail) {
         if (code == CLD_EXITED) {
                 classify_exit(status, failed, ret_fault, ret_detail);
@@ -235,9 +235,9 @@ void ended_classify(int code, int status, uint32_t failed, uint64_t n_oom_kills,
         *ret_detail = status;
         if (status == SIGSYS)
                 *ret_fault = FAULT_SYSCALL;
-        else if (status == SIGKILL && n_oom_kills > 0) {
-                *ret_fault = FAULT_MEMORY;
-                *ret_detail = (int32_t) n_oom_kills;
+        else if (status == SIGKILL && memory.n_kills > 0) {
+                *ret_fault = memory.n_limit > 0 ? FAULT_MEMORY : FAULT_HOST_MEMORY;
+                *ret_detail = (int32_t) memory.n_kills;
         } else
                 *ret_fault = FAULT_KILLED;
 }
@@ -246,6 +246,7 @@ int worker_reap(Worker *worker, int wait_msec, Ended *ret) {
         struct pollfd fd = { .fd = worker->pid_fd, .events = POLLIN };
         struct rusage usage = {};
         siginfo_t info = {};
+        OutOfMemory memory;
         Ended ended;
 
         assert(worker->pid > 0);
@@ -257,8 +258,11 @@ int worker_reap(Worker *worker, int wait_msec, Ended *ret) {
         if (syscall(SYS_waitid, P_PIDFD, worker->pid_fd, &info, WEXITED, &usage) < 0)
                 return -errno;
 
-        ended_classify(info.si_code, info.si_status, worker->verdict->failed,
-                        leaf_oom_kills(&worker->leaf) - worker->oom_kills, &ended.fault, &ended.detail);
+        memory = leaf_out_of_memory(&worker->leaf);
+        memory.n_limit -= worker->born_with.n_limit;
+        memory.n_kills -= worker->born_with.n_kills;
+        ended_classify(info.si_code, info.si_status, worker->verdict->failed, memory, &ended.fault,
+                        &ended.detail);
         if (worker->late) {
                 ended.fault = FAULT_TIMEOUT;
                 ended.detail = (int32_t) (worker->timeout_nsec / 1000000000u);

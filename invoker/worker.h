@@ -21,9 +21,9 @@ typedef struct Worker {
         int pid_fd;
         Leaf leaf;
         Meter meter;
-        Slept slept;        /* only of an actor */
-        Verdict *verdict;   /* which step of its sandbox failed (lib/verdict.h); NULL: there is no process */
-        uint64_t oom_kills; /* the cgroup's count of OOM kills when the process started */
+        Slept slept;      /* only of an actor */
+        Verdict *verdict; /* which step of its sandbox failed (lib/verdict.h); NULL: there is no process */
+        OutOfMemory born_with; /* the counts of its leaf when the process started */
         uint64_t born_nsec;
         uint64_t parting_nsec; /* how long its start waited until it had descriptors of its own (fork.c) */
         uint32_t node; /* the cluster's node for which the process is a relay; 0: the process itself works */
@@ -86,6 +86,7 @@ static inline uint32_t fault_known(uint32_t fault) {
         return fault < _FAULT_MAX ? fault : FAULT_ANSWER;
 }
 
-/* Why a process ended. code, status: as from waitid(); failed: as in Verdict. Pure. */
-void ended_classify(int code, int status, uint32_t failed, uint64_t n_oom_kills, uint32_t *ret_fault,
+/* Why a process ended. code, status: as from waitid(); failed: as in Verdict; memory: what its leaf has
+ * counted since it started. Pure. */
+void ended_classify(int code, int status, uint32_t failed, OutOfMemory memory, uint32_t *ret_fault,
                 int32_t *ret_detail);

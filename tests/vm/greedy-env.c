@@ -44,6 +44,7 @@ static int greedy_step(void *instance, const void *action, ActordRandom *random,
                 if (p == MAP_FAILED)
                         return -12;
                 memset(p, 1, n);
+                (void) munmap(p, n);
         }
         while (clock() < end)
                 ;

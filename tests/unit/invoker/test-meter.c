@@ -183,11 +183,11 @@ static void test_cpuset(void) {
 }
 
 static void check_ended(
-                int code, int status, uint32_t failed, uint64_t n_oom, uint32_t fault, int32_t detail) {
+                int code, int status, uint32_t failed, OutOfMemory memory, uint32_t fault, int32_t detail) {
         uint32_t got;
         int32_t got_detail;
 
-        ended_classify(code, status, failed, n_oom, &got, &got_detail);
+        ended_classify(code, status, failed, memory, &got, &got_detail);
         g_assert_cmpuint(got, ==, fault);
         g_assert_cmpint(got_detail, ==, detail);
 }
@@ -205,20 +205,25 @@ static void test_claims(void) {
 }
 
 static void test_ended(void) {
-        check_ended(CLD_EXITED, 0, 0, 0, FAULT_EXITED, 0);
-        check_ended(CLD_EXITED, 3, 0, 0, FAULT_EXITED, 3);
-        check_ended(CLD_EXITED, 200, 1 + SANDBOX_STEP_cgroup, 0, FAULT_SANDBOX, SANDBOX_STEP_cgroup);
-        check_ended(CLD_EXITED, 209, 1 + SANDBOX_STEP_seccomp, 0, FAULT_SANDBOX, SANDBOX_STEP_seccomp);
+        const OutOfMemory none = {};
+
+        check_ended(CLD_EXITED, 0, 0, none, FAULT_EXITED, 0);
+        check_ended(CLD_EXITED, 3, 0, none, FAULT_EXITED, 3);
+        check_ended(CLD_EXITED, 200, 1 + SANDBOX_STEP_cgroup, none, FAULT_SANDBOX, SANDBOX_STEP_cgroup);
+        check_ended(CLD_EXITED, 209, 1 + SANDBOX_STEP_seccomp, none, FAULT_SANDBOX, SANDBOX_STEP_seccomp);
         /* A plugin can exit with any status, so these statuses do not prove that a sandbox step failed. */
-        check_ended(CLD_EXITED, 200, 0, 0, FAULT_EXITED, 200);
-        check_ended(CLD_EXITED, 200, 1 + _SANDBOX_STEP_MAX, 0, FAULT_EXITED, 200);
-        check_ended(CLD_EXITED, EXIT_ENVIRONMENT_LOAD, 0, 0, FAULT_LOAD, ENOEXEC);
-        check_ended(CLD_EXITED, EXIT_ABORTED, 0, 0, FAULT_KILLED, SIGABRT);
-        check_ended(CLD_KILLED, SIGSEGV, 0, 0, FAULT_KILLED, SIGSEGV);
-        check_ended(CLD_KILLED, SIGKILL, 0, 0, FAULT_KILLED, SIGKILL);
-        check_ended(CLD_KILLED, SIGKILL, 0, 2, FAULT_MEMORY, 2);
-        check_ended(CLD_DUMPED, SIGSYS, 0, 0, FAULT_SYSCALL, SIGSYS);
-        check_ended(CLD_KILLED, SIGSYS, 0, 1, FAULT_SYSCALL, SIGSYS);
+        check_ended(CLD_EXITED, 200, 0, none, FAULT_EXITED, 200);
+        check_ended(CLD_EXITED, 200, 1 + _SANDBOX_STEP_MAX, none, FAULT_EXITED, 200);
+        check_ended(CLD_EXITED, EXIT_ENVIRONMENT_LOAD, 0, none, FAULT_LOAD, ENOEXEC);
+        check_ended(CLD_EXITED, EXIT_ABORTED, 0, none, FAULT_KILLED, SIGABRT);
+        check_ended(CLD_KILLED, SIGSEGV, 0, none, FAULT_KILLED, SIGSEGV);
+        check_ended(CLD_KILLED, SIGKILL, 0, none, FAULT_KILLED, SIGKILL);
+        check_ended(CLD_KILLED, SIGKILL, 0, (OutOfMemory){ .n_limit = 3, .n_kills = 2 }, FAULT_MEMORY, 2);
+        /* Its own limit had room: the host, or a cgroup above the leaf, had none. */
+        check_ended(CLD_KILLED, SIGKILL, 0, (OutOfMemory){ .n_kills = 1 }, FAULT_HOST_MEMORY, 1);
+        check_ended(CLD_DUMPED, SIGSYS, 0, none, FAULT_SYSCALL, SIGSYS);
+        check_ended(CLD_KILLED, SIGSYS, 0, (OutOfMemory){ .n_limit = 1, .n_kills = 1 }, FAULT_SYSCALL,
+                        SIGSYS);
 }
 
 int main(int argc, char **argv) {

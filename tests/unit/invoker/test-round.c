@@ -94,8 +94,9 @@ static void test_kills(void) {
 
         attempts = (Attempts){};
         for (unsigned i = 0; i < KILLS_MAX; i++)
-                g_assert_true(attempts_fail(&attempts, 0, FAULT_KILLED, SIGKILL));
-        g_assert_false(attempts_fail(&attempts, 0, FAULT_KILLED, SIGKILL));
+                g_assert_true(attempts_fail(
+                                &attempts, 0, i % 2 ? FAULT_HOST_MEMORY : FAULT_KILLED, SIGKILL));
+        g_assert_false(attempts_fail(&attempts, 0, FAULT_HOST_MEMORY, 1));
 }
 
 /* When a round has closed, the banks and ordinals of its actors have moved on, but not those of actors that
