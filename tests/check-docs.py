@@ -43,6 +43,21 @@ def job_conf_names_every_key():
         assert want in entry[1], f"[{section}] {key}=: no '{want}'"
 
 
+def job_conf_names_the_algorithms_of_each_key():
+    """A key that some algorithms do not read says which do ("For ppo and a2c."), or which do not ("Not for dqn.")."""
+    readers, parts = {}, sections(page("job.conf.5"))
+    table = algorithm_keys()
+    for word, keys in table.items():
+        for key in keys:
+            readers.setdefault(key, set()).add(word)
+    for key, want in readers.items():
+        entry = next(e for e in (re.search(rf"(?ms)^\.TP\n\.I {key}=$(.*?)(?=^\.TP|^\.S[SH]|\Z)", t) for t in parts.values()) if e)[1]
+        said, others = set(), set()
+        for no, words in re.findall(r"\b(Not f|[Ff])or ([a-z][^.;:]*)", re.sub(r"\s+", " ", entry)):
+            (others if no == "Not f" else said).update(set(re.findall(r"[\w-]+", words)) & set(table))
+        assert said == want or not said and others and others == set(table) - want, f"{key}=: for {sorted(want)}, the page has {sorted(said)}"
+
+
 def job_conf_names_nothing_else():
     known = {(s, k) for s, k, _ in settings()}
     for section, text in sections(page("job.conf.5")).items():
@@ -279,7 +294,7 @@ def architecture_locates_every_room():
 
 
 def main():
-    checks = [job_conf_names_every_key, job_conf_names_nothing_else, all_conf_shows_every_default, verbs_and_options_are_described,
+    checks = [job_conf_names_every_key, job_conf_names_nothing_else, job_conf_names_the_algorithms_of_each_key, all_conf_shows_every_default, verbs_and_options_are_described,
               daemon_settings_are_described, price_keys_are_described, bus_page_lists_the_interface, bus_errors_are_described_and_given,
               pages_are_clean_roff, pages_begin_with_an_example, examples_are_accepted, experiments_are_accepted, metrics_are_described,
               environments_are_introduced, learning_tables_are_current, comparisons_are_current, bars_of_auto_are_current,
