@@ -20,7 +20,7 @@ static ExitStatus verb_help(const Options *options, char **arguments, size_t n);
 
 /* clang-format off */
 const Verb verbs[] = {
-        { VERB_RUN, "run", "FILE", "train a job here and now, without a daemon", 1, 1, verb_run,
+        { VERB_RUN, "run", "FILE", "train a job here and now, without a service", 1, 1, verb_run,
                         "Starts a private daemon for one job, shows its progress and ends with its bill.\n"
                         "Nothing needs to be installed or running. Ctrl-C ends the job cleanly: ledger\n"
                         "and checkpoint are written. A second Ctrl-C ends it at once. With --from the job\n"

@@ -255,6 +255,8 @@ static const struct {
                         "--rollouts or --replay to this directory" },
         { "output", VERB_EXPERIMENT, "DIRECTORY", "write the results there (default: FILE.results)" },
         { "lines", VERB_LOGS, "N", "only the newest N lines" },
+        { "system", VERB_RUN, NULL, "a JOB that --from names is the system daemon's" },
+        { "user", VERB_RUN, NULL, "a JOB that --from names is your own daemon's" },
 };
 /* clang-format on */
 
