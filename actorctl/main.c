@@ -232,7 +232,11 @@ static void print_help(void) {
         for (const Verb *verb = verbs; verb->name; verb++) {
                 g_autofree char *left = g_strdup_printf("%s %s", verb->name, verb->arguments);
 
-                printf("  %-24s %s\n", left, verb->help);
+                /* Where the arguments are too long, the help has a line of its own. */
+                if (strlen(left) > 24)
+                        printf("  %s\n%26s %s\n", left, "", verb->help);
+                else
+                        printf("  %-24s %s\n", left, verb->help);
         }
         printf("\nOptions:\n");
         options_print_help(0);
