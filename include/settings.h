@@ -227,7 +227,7 @@ enum KernelClass_ {
         X(Scaling, TimePrice, f64, time_price, "1", 0, 1e6,                                                 \
                 "Policy=auto: value of a second, as a multiple of the learner's price")             \
         X(Scaling, WarmActors, u32, n_actors_warm, "", 0, ACTORS_MAX,                                       \
-                "idle actors that are always kept frozen for later rounds")                                 \
+                "idle actors that are always kept for later rounds")                                        \
         X(Scaling, KeepAliveSec, usec, keep_alive_usec, "", 0, 1e12,                                        \
                 "other idle actors end after this; unset: never, or at once with WarmActors")               \
         X(Scaling, Shares, shares, shares, "equal", 0, 0,                                                   \
