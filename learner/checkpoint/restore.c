@@ -361,6 +361,36 @@ static void begin_slots(Learner *l, const Safetensors *file) {
                 replay_cut(l->runtime->replay);
 }
 
+/* The settings from which an algorithm's state begins. */
+static const Setting beginning[] = {
+        SETTING_Learner_KLWeight,
+};
+
+/* Whether the file's algorithm begins its state as this job's does, and from the same settings. */
+static bool state_goes_on(const Learner *l, const Safetensors *file) {
+        const char *word = metadata_of(file, setting_row(SETTING_Job_Algorithm));
+        int before = word ? choice_algorithm_from_string(word) : -EINVAL;
+
+        if (before >= 0 && algorithm_find((uint32_t) before)->init != l->algorithm->init)
+                return false;
+        for (size_t k = 0; k < ELEMENTSOF(beginning); k++) {
+                const char *theirs = metadata_of(file, setting_row(beginning[k]));
+                char ours[SETTING_TEXT_MAX];
+
+                (void) setting_print(l->context.settings, beginning[k], ours);
+                if (theirs && strcmp(theirs, ours) != 0)
+                        return false;
+        }
+        return true;
+}
+
+/* A KL weight that another KLWeight= began, or the state of an algorithm that has no such weight, means
+ * nothing to this job. So its own begins as in a new job. */
+static void begin_state(Learner *l, const Safetensors *file) {
+        if (l->algorithm->init && !state_goes_on(l, file))
+                l->algorithm->init(l->context.settings, l->runtime->state);
+}
+
 /* Begins with the parameters of a file. The optimiser, statistics and counters begin as in any new job. */
 static int begin_with(Learner *l, const Checkpoint *checkpoint) {
         Runtime *rt = l->runtime;
@@ -404,6 +434,7 @@ static int restore_file(Learner *l, bool plays) {
         if (!numbers_possible(l) || !stores_possible(l->runtime) || !flights_possible(l, plays))
                 return refuse(-EBADMSG, "some of its numbers are impossible: the file is damaged");
         begin_slots(l, checkpoint.file);
+        begin_state(l, checkpoint.file);
         if (l->context.learner == 0)
                 note_arithmetic(l, &checkpoint);
         return l->context.learner == 0 ? check_policy(l, checkpoint.file) : 0;

@@ -156,7 +156,8 @@ static char *words_to(const char *sections, int checkpoint_fd) {
         return text;
 }
 
-static int checkpoint_of(const char *sections) {
+/* state: the first number of the algorithm's state */
+static int checkpoint_with(const char *sections, double state) {
         ActordEnvSpec spec = spec_for(sections);
         Answer written;
         Bed bed = {};
@@ -167,10 +168,15 @@ static int checkpoint_of(const char *sections) {
         bed_settings("CartPole-v1", sections, &bed.settings);
         bed_open(&bed, &spec, place.fd, -1);
         bed_restore(&bed);
+        bed.learner->runtime->state[0] = state;
         fd = checkpoint(&bed, &place, 0, &written);
         bed_close(&bed);
         place_close(&place);
         return fd;
+}
+
+static int checkpoint_of(const char *sections) {
+        return checkpoint_with(sections, 0);
 }
 
 /* If a setting is the reason of a refusal, the sentence names it with both values. It names no setting that
@@ -222,6 +228,44 @@ static void test_other_settings(void) {
                 (void) close(fd);
                 if (*cases[i].says ? !strstr(text, cases[i].says) : *text)
                         g_error("case %zu: \"%s\" is said, not \"%s\"", i, text, cases[i].says);
+        }
+}
+
+/* The KL weight that a learner with these sections has when it has restored the checkpoint. */
+static double kl_weight_of(const char *sections, int checkpoint_fd) {
+        ActordEnvSpec spec = spec_for(sections);
+        Bed bed = {};
+        double weight;
+
+        bed_settings("CartPole-v1", sections, &bed.settings);
+        bed_open(&bed, &spec, -1, checkpoint_fd);
+        bed_restore(&bed);
+        weight = bed.learner->runtime->state[0];
+        bed_close(&bed);
+        return weight;
+}
+
+/* A job with the KLWeight= of its checkpoint goes on with the weight as it was adapted. With another
+ * KLWeight=, or from an algorithm without one, the weight begins at the job's KLWeight=. */
+static void test_kl_weight(void) {
+        static const struct {
+                const char *theirs, *ours;
+                double weight;
+        } cases[] = {
+                { SMALL "KLWeight=0.2\n", SMALL "KLWeight=0.2\nLearningRate=0.5\n", 0.7 },
+                { SMALL "KLWeight=0.2\n", SMALL, 0 },
+                { SMALL "KLWeight=0.2\n", SMALL "KLWeight=0.5\n", 0.5 },
+                { SMALL, SMALL "KLWeight=0.5\n", 0.5 },
+                { "Algorithm=a2c\n" SMALL, SMALL "KLWeight=0.5\n", 0.5 },
+                /* What impact counts here are gradient steps. */
+                { "Algorithm=impact\n" SMALL "TargetInterval=9\n", SMALL, 0 },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                int fd = checkpoint_with(cases[i].theirs, 0.7);
+
+                g_assert_cmpfloat(kl_weight_of(cases[i].ours, fd), ==, cases[i].weight);
+                (void) close(fd);
         }
 }
 
@@ -408,6 +452,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/checkpoint/format-1", test_format_1);
         g_test_add_func("/checkpoint/other-jobs", test_other_jobs);
         g_test_add_func("/checkpoint/other-settings", test_other_settings);
+        g_test_add_func("/checkpoint/kl-weight", test_kl_weight);
         g_test_add_func("/checkpoint/parameters", test_parameters);
         g_test_add_func("/checkpoint/convolutions", test_convolutions);
         return g_test_run();
