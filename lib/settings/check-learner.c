@@ -291,6 +291,16 @@ static void check_learner(SettingsReader *reader, const JobSettings *settings) {
         if (settings->adam_beta2 >= 1)
                 reader_complain(reader, "Learner", "AdamBeta2", "1",
                                 "Adam divides by 1 - AdamBeta2: write less than 1");
+        /* Adam computes with floats, where a smaller number may be 0. */
+        if (!((float) settings->adam_epsilon > 0)) {
+                char text[SETTING_TEXT_MAX];
+
+                setting_print(settings, SETTING_Learner_AdamEpsilon, text);
+                reader_complain(reader, "Learner", "AdamEpsilon", text,
+                                "Adam divides by the root of the second moment plus AdamEpsilon, and that "
+                                "moment is 0 for each parameter that has had no gradient: write more than "
+                                "0, such as 1e-8");
+        }
         if (settings->kl_weight > 0 && settings->kl_target <= 0)
                 reader_complain(reader, "Learner", "KLTarget", "0",
                                 "KLWeight= adapts to this target, which must be above 0");

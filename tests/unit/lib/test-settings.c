@@ -289,6 +289,9 @@ static void test_relations(void) {
         refuse(CARTPOLE "[Scaling]\nMinActors=4\nMaxActors=3\n", NULL, "MinActors=4", "MaxActors=3", NULL);
         refuse(CARTPOLE "[Learner]\nMinibatchSize=129\n", NULL, "x.conf:4:", "128 rows", NULL);
         refuse(CARTPOLE, "Learner.AdamBeta1=1", "--set Learner.AdamBeta1=1", NULL);
+        refuse(CARTPOLE "[Learner]\nAdamEpsilon=0\n", NULL, "x.conf:4:", "AdamEpsilon=0:", NULL);
+        refuse(CARTPOLE "[Learner]\nAdamEpsilon=1e-60\n", NULL, "AdamEpsilon=1e-60:", NULL);
+        accept(CARTPOLE "[Learner]\nAdamEpsilon=1e-30\n", NULL, &s);
         refuse(CARTPOLE "[Learner]\nKLWeight=1\nKLTarget=0\n", NULL, "KLTarget=0", NULL);
         accept(CARTPOLE "[Learner]\nMinibatchSize=128\n", NULL, &s);
         /* With more actors a round has more rows. */
