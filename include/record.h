@@ -72,7 +72,9 @@ typedef enum RecordKind {
         X(SPEC, "spec", "has an environment whose spec is impossible for this job (field %d)")            \
         X(ENVIRONMENT, "environment", "had an error in its environment (error %d)")                       \
         X(OBSERVATION, "observation", "wrote an observation that is not finite or out of range (row %d)") \
-        X(ACTION, "action", "wrote an action that is not finite or out of range (row %d)")                \
+        /* an honest actor does so if the numbers of its policy overflow */                               \
+        X(ACTION, "action", "wrote an action that is not finite or out of range (row %d): if its policy " \
+                            "has diverged, a smaller LearningRate= or MaxGradNorm= may help")             \
         X(REWARD, "reward", "wrote a reward that is not finite or out of range (row %d)")                 \
         X(LENGTHS, "lengths", "wrote impossible episode ends (row %d)")                                   \
         X(ANSWER, "answer", "sent an invalid answer (%d)")                                                  \

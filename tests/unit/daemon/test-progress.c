@@ -158,6 +158,8 @@ static void test_faults(Fixture *f, const void *userdata) {
                         "[SIGXCPU]; raise the limit of CPU time: RLIMIT_CPU"));
         g_assert_true(g_str_has_prefix(
                         fault_sentence_of(UINT32_MAX, FAULT_LOAD, 8, sentence), "an actor could not load"));
+        g_assert_nonnull(strstr(fault_sentence_of(0, FAULT_ACTION, 7, sentence),
+                        "(row 7): if its policy has diverged, a smaller LearningRate="));
         g_assert_cmpstr(fault_sentence_of(UINT32_MAX, FAULT_CHECKPOINT, EBADMSG, sentence), ==,
                         "the learner could not write or read its checkpoint: it is damaged");
         g_assert_nonnull(strstr(fault_sentence_of(UINT32_MAX, FAULT_CHECKPOINT, EPROTONOSUPPORT, sentence),
