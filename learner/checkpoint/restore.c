@@ -129,6 +129,7 @@ static const Setting shaping[] = {
         SETTING_Actor_RolloutSteps,
         SETTING_Learner_BufferBatches,
         SETTING_Learner_ReplaySize,
+        SETTING_Learner_NoiseProcess,
         SETTING_Learner_Convolutions,
         SETTING_Learner_HiddenLayers,
         SETTING_Learner_SharedNetwork,

@@ -207,6 +207,9 @@ static void test_other_settings(void) {
                 { DDPG, DDPG "InputAugmentation=2\n",
                                 "it has [Learner] InputAugmentation=1, but the job has 2, with which its "
                                 "parameters would mean something else; set it back" },
+                { DDPG, DDPG "NoiseProcess=ou\n",
+                                ": the checkpoint has [Learner] NoiseProcess=gaussian, but the job has ou; "
+                                "set it back" },
                 { DDPG "LinkEditing=1 0 1 1 1\n", DDPG,
                                 "it has [Learner] LinkEditing=1 0 1 1 1, but the job has none, with" },
                 { DDPG "LinkEditing=1 0 1 1 1\n", DDPG "LinkEditing=0 1 1 1 1\n",
