@@ -85,6 +85,10 @@ int settings_check_inner(const JobSettings *outer, const JobSettings *inner, con
                 return refuse(ret_message, text, file_name, SETTING_Distribution_Policy,
                                 "an inner job cannot use Policy=async: a scheduler is trained on rounds "
                                 "that wait for all their actors");
+        if (inner->dataset[0])
+                return refuse(ret_message, text, file_name, SETTING_Learner_Dataset,
+                                "an inner job plays its episodes itself, and would learn from its own steps "
+                                "instead: use an Algorithm= that acts, and leave this key out");
         if (!settings_option(outer, "Target") && !isfinite(minions_target(inner)))
                 return refuse(ret_message, text, file_name, SETTING_Job_StopReturn,
                                 "the return that the inner job must reach is not known: "

@@ -234,6 +234,10 @@ static void test_text_refused(void) {
                         "MaxActors=2\n"
                         "[Inner.Distribution]\nPolicy=async\n",
                                 "o.conf:12: [Distribution] Policy: an inner job cannot use Policy=async" },
+                { OUTER "[Inner.Job]\nEnvironment=CartPole-v1\nAlgorithm=bc\n[Inner.Scaling]\n"
+                        "MaxActors=2\n"
+                        "[Inner.Learner]\nDataset=/main_data.hdf5\n",
+                                "o.conf:12: [Learner] Dataset: an inner job plays" },
                 { OUTER "[Inner.Job]\nEnvironment=CartPole-v1\nSeeed=1\n", "o.conf:8: [Job] Seeed=1" },
                 { "[Job]\nEnvironment=job:x\n[Actor]\nCarry=reset\n[Environment]\nRounds=129\n",
                                 "RolloutSteps" },
