@@ -35,6 +35,10 @@ __attribute__((format(printf, 2, 3))) static int refuse(int r, const char *forma
         return r;
 }
 
+static int refuse_numbers(void) {
+        return refuse(-EBADMSG, "some of its numbers are impossible: the file is damaged");
+}
+
 /* Another version of the arithmetic computed the rounds so far, and this one computes the rest. So the job
  * gets a policy that neither version alone would give. The learner says so, and notes it in all its
  * checkpoints from now on. */
@@ -327,6 +331,23 @@ static bool flights_possible(const Learner *l, bool plays) {
         return true;
 }
 
+/* If only the clip of the earlier policies is another than this job's, the file is whole. */
+static int check_flights(const Learner *l, const Safetensors *file, bool plays) {
+        const char *theirs = metadata_of(file, setting_row(SETTING_Learner_ObservationClip));
+        char ours[SETTING_TEXT_MAX];
+
+        if (flights_possible(l, plays))
+                return 0;
+        (void) setting_print(l->context.settings, SETTING_Learner_ObservationClip, ours);
+        if (!theirs || strcmp(theirs, ours) == 0)
+                return refuse_numbers();
+        return refuse(-EMEDIUMTYPE,
+                        "it has [Learner] ObservationClip=%.80s, but the job has %s: under [Distribution] "
+                        "Policy=async unfinished rollouts go on with earlier policies, which clip as before; "
+                        "set it back",
+                        theirs, ours);
+}
+
 static int check_policy(const Learner *l, const Safetensors *file) {
         const char *said = safetensors_metadata(file, METADATA_POLICY_SHA256);
         uint8_t sha256[32];
@@ -432,8 +453,11 @@ static int restore_file(Learner *l, bool plays) {
         r = read_tensors(l, &checkpoint, plays);
         if (r < 0)
                 return r;
-        if (!numbers_possible(l) || !stores_possible(l->runtime) || !flights_possible(l, plays))
-                return refuse(-EBADMSG, "some of its numbers are impossible: the file is damaged");
+        if (!numbers_possible(l) || !stores_possible(l->runtime))
+                return refuse_numbers();
+        r = check_flights(l, checkpoint.file, plays);
+        if (r < 0)
+                return r;
         begin_slots(l, checkpoint.file);
         begin_state(l, checkpoint.file);
         if (l->context.learner == 0)

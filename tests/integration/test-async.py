@@ -11,7 +11,12 @@ SHORT = ("Job.StopSteps=16000",)
 # Rollouts that take long enough to be killed in.
 LONG = ("Job.Environment=Hopper-v5", "Actor.EnvsPerActor=1", "Actor.RolloutSteps=512", "Job.StopSteps=30000", "Learner.NormalizeObservations=yes",
         "Learner.NormalizeRewards=yes", "Learner.HiddenLayers=64 64", "Checkpoint.IntervalSec=0.2")
+IMPALA = os.path.join(EXAMPLES, "cartpole-impala.conf")
 known = {}
+
+
+def put(*sets):
+    return [w for s in sets for w in ("--set", s)]
 
 
 def policy(*sets, job="cartpole-impala", **kw):
@@ -180,6 +185,15 @@ def ends():
     r = policy(*MODEL, *LONG, "Job.StopSteps=100000000", ok=False, timeout=30, during=lambda p: (time.sleep(1.5), p.send_signal(signal.SIGINT)))
     equal((r.status, r.state), (130, "interrupted"), "status and state")
     assert abs(sum(l["amount"] for l in r.cost["lines"]) - r.cost["full"]) < 1e-9, r.json
+
+
+@story("another ObservationClip= than the checkpoint's is refused by name: unfinished rollouts go on with the clip of before")
+def clipped():
+    sets = (*MODEL, *SHORT, "Learner.NormalizeObservations=yes")
+    file = re.search(r"^checkpoint (.*)$", ctl("run", IMPALA, *put(*sets)).out, re.MULTILINE)[1]
+    for key, status, words in (("ObservationClip=5", 1, "has [Learner] ObservationClip=10, but the job has 5:"), ("Gamma=0.98", 0, "")):
+        r = ctl("run", IMPALA, "--from", file, *put(*sets, "Job.StopSteps=32000", f"Learner.{key}"))
+        assert r.status == status and words in " ".join(r.err.split()), (key, r.status, r.err)
 
 
 @story("settings that async cannot keep are refused, with the reason and what would work")
