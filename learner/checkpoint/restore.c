@@ -13,6 +13,7 @@
 
 #include "learner/kernel/finite.h"
 #include "learner/learner.h"
+#include "lib/algorithm-traits.h"
 #include "lib/arrival.h"
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/cleanup.h"
@@ -80,6 +81,36 @@ static const char *metadata_of(const Safetensors *file, const SettingRow *row) {
         return safetensors_metadata(file, key);
 }
 
+#define MEANS_OTHER "with which its parameters would mean something else; set it back"
+
+/* Consistency and diffusion make actions out of noise by the same tensors, but from other outputs of the
+ * network. The steps of a diffusion depend on their number; a consistency policy may act by any number. */
+static int check_denoiser(const Learner *l, const Safetensors *file) {
+        const JobSettings *settings = l->context.settings;
+        const char *word = metadata_of(file, setting_row(SETTING_Job_Algorithm));
+        const char *passes = metadata_of(file, setting_row(SETTING_Learner_Passes));
+        int before = word ? choice_algorithm_from_string(word) : -EINVAL;
+        const AlgorithmRow *theirs, *ours = algorithm_row(settings->algorithm);
+        uint32_t n = algorithm_acting_passes(settings);
+        char usual[16];
+
+        if (before < 0 || n == 0)
+                return 0;
+        theirs = algorithm_row((uint32_t) before);
+        if (theirs->acting_passes == 0)
+                return 0;
+        if (theirs->acting != ours->acting)
+                return refuse(-EMEDIUMTYPE, "it has [Job] Algorithm=%s, but the job has %s, " MEANS_OTHER,
+                                word, choice_algorithm_to_string(settings->algorithm));
+        (void) snprintf(usual, sizeof(usual), "%" PRIu32, theirs->acting_passes);
+        passes = passes && *passes ? passes : usual;
+        if (ours->acting == ACTING_DIFFUSION && strtoul(passes, NULL, 10) != n)
+                return refuse(-EMEDIUMTYPE,
+                                "it has [Learner] Passes=%.80s, but the job has %" PRIu32 ", " MEANS_OTHER,
+                                passes, n);
+        return 0;
+}
+
 static int check_meaning(const Learner *l, const Safetensors *file) {
         for (size_t k = 0; k < ELEMENTSOF(meaning); k++) {
                 const SettingRow *row = setting_row(meaning[k]);
@@ -89,12 +120,11 @@ static int check_meaning(const Learner *l, const Safetensors *file) {
                 (void) setting_print(l->context.settings, meaning[k], ours);
                 if (theirs && strcmp(theirs, ours) != 0)
                         return refuse(-EMEDIUMTYPE,
-                                        "it has [%s] %s=%.80s, but the job has %.80s, with which its "
-                                        "parameters would mean something else; set it back",
+                                        "it has [%s] %s=%.80s, but the job has %.80s, " MEANS_OTHER,
                                         row->section, row->key, *theirs ? theirs : " unset",
                                         *ours ? ours : "none");
         }
-        return 0;
+        return check_denoiser(l, file);
 }
 
 static int check_metadata(const Learner *l, const Checkpoint *checkpoint) {

@@ -130,9 +130,11 @@ static void test_other_jobs(void) {
         place_close(&place);
 }
 
-/* The environment of a job with these sections: ddpg needs actions that are numbers. */
+/* The environment of a job with these sections: DDPG and DENOISER need actions that are numbers. */
 static ActordEnvSpec spec_for(const char *sections) {
-        return bed_spec_box(3, 2, strstr(sections, "Algorithm=ddpg") ? 0 : 4);
+        bool numbers = strstr(sections, "Algorithm=ddpg") || strstr(sections, "ReplaySize=400");
+
+        return bed_spec_box(3, 2, numbers ? 0 : 4);
 }
 
 /* Returns what the learner of a job with these sections says about the checkpoint. Its standard error is a
@@ -182,9 +184,10 @@ static int checkpoint_of(const char *sections) {
 /* If a setting is the reason of a refusal, the sentence names it with both values. It names no setting that
  * does not matter. */
 static void test_other_settings(void) {
-#define SMALL "[Scaling]\nActors=2\n[Actor]\nRolloutSteps=8\n[Learner]\nHiddenLayers=6\n"
-#define DQN   "Algorithm=dqn\n" SMALL "ReplayMin=10\n"
-#define DDPG  "Algorithm=ddpg\n" SMALL "ReplayMin=10\nReplaySize=500\n"
+#define SMALL               "[Scaling]\nActors=2\n[Actor]\nRolloutSteps=8\n[Learner]\nHiddenLayers=6\n"
+#define DQN                 "Algorithm=dqn\n" SMALL "ReplayMin=10\n"
+#define DDPG                "Algorithm=ddpg\n" SMALL "ReplayMin=10\nReplaySize=500\n"
+#define DENOISER(algorithm) "Algorithm=" algorithm "\n" SMALL "ReplayMin=10\nReplaySize=400\n"
         static const struct {
                 const char *theirs, *ours, *says;
         } cases[] = {
@@ -218,6 +221,16 @@ static void test_other_settings(void) {
                                 "it has [Learner] PolicyInputAugmentation=1, but the job has 2, with" },
                 { DDPG, DDPG "PolicyLinkEditing=1 0 1\n",
                                 "it has [Learner] PolicyLinkEditing= unset, but the job has 1 0 1, with" },
+                { DENOISER("diffusion-ql"), DENOISER("diffusion-ql") "Passes=5\n", "" },
+                { DENOISER("diffusion-ql"), DENOISER("pi-ft"), "" },
+                { DENOISER("diffusion-ql"), DENOISER("pi-ft") "Passes=2\n",
+                                "it has [Learner] Passes=5, but the job has 2, with which its parameters "
+                                "would mean something else; set it back" },
+                { DENOISER("diffusion-ql") "Passes=3\n", DENOISER("diffusion-ql"),
+                                "it has [Learner] Passes=3, but the job has 5, with" },
+                { DENOISER("diffusion-ql"), DENOISER("consistency"),
+                                "it has [Job] Algorithm=diffusion-ql, but the job has consistency, with" },
+                { DENOISER("consistency"), DENOISER("consistency") "Passes=5\n", "" },
                 { SMALL, SMALL "Activation=relu\n",
                                 "it has [Learner] Activation=tanh, but the job has relu, with" },
                 { SMALL, SMALL "NormalizeObservations=yes\n",
