@@ -392,14 +392,23 @@ static int check_policy(const Learner *l, const Safetensors *file) {
         return 0;
 }
 
-/* If only one of the two jobs reads recorded episodes (the checkpoint's job or this one), there is no
- * environment state to continue from. So slots begin new episodes, and figures of unfinished episodes are
- * dropped. */
+/* Whether the slots' episodes go on from the checkpoint. Recorded ones do if the job reads the next steps of
+ * the same data set: which these are depends on RolloutSteps=. */
+static bool slots_go_on(const Learner *l, const Safetensors *file) {
+        const char *dataset = metadata_of(file, setting_row(SETTING_Learner_Dataset));
+        const char *steps = metadata_of(file, setting_row(SETTING_Actor_RolloutSteps));
+        char ours[SETTING_TEXT_MAX];
+
+        (void) setting_print(l->context.settings, SETTING_Actor_RolloutSteps, ours);
+        return !dataset || (strcmp(dataset, l->context.settings->dataset) == 0 &&
+                                           (!*dataset || !steps || strcmp(steps, ours) == 0));
+}
+
+/* Otherwise slots begin new episodes, and figures of unfinished episodes are dropped. */
 static void begin_slots(Learner *l, const Safetensors *file) {
-        const char *dataset = safetensors_metadata(file, "Learner.Dataset");
         const SegmentLayout *layout = &l->context.page->segment;
 
-        if (!dataset || (*dataset != 0) == (l->context.settings->dataset[0] != 0))
+        if (slots_go_on(l, file))
                 return;
         for (uint32_t a = 0; a < l->batch->n_actors_max; a++)
                 for (uint32_t e = 0; e < layout->envs; e++)

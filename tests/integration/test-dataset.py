@@ -393,6 +393,24 @@ def on_from_there():
         equal(policy(ctl("run", example, "--from", checkpoint, *sets, "--set", "Distribution.Policy=single-learner-fine")), first, algorithm)
 
 
+@story("a job goes on with another data set, or with rollouts of another length, from new episodes; with the same ones nothing is dropped")
+def goes_on():
+    data = recorded()
+    words = (*SHORT, "Actor.RolloutSteps=128", "Job.StopSteps=1000", "Learner.ReplayMin=64")
+    # Episodes have 200 steps, so the first round ends inside of one.
+    checkpoint = re.search(r"^checkpoint (.*)$", offline("bc", data, *words, "Job.StopSteps=128").out, re.M)[1]
+    other = rollouts(checkpoint, "other", 10)
+    longer = [w for s in words for w in ("--set", s)]
+
+    def on(file, *sets):
+        return policy(ctl("run", os.path.join(EXAMPLES, "pendulum-bc.conf"), "--from", checkpoint, *longer,
+                          *(w for s in (f"Learner.Dataset={file}/main_data.hdf5", *sets) for w in ("--set", s))))
+
+    equal(on(data), policy(offline("bc", data, *words)), "policies of a job and of its second half")
+    on(data, "Actor.RolloutSteps=100")
+    on(other)
+
+
 @story("bc gets most of what the policy did that it clones, offline, and td3-bc and consistency too")
 def clones():
     checkpoint = trained("pendulum-sac", "Job.StopSteps=6000")
