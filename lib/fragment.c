@@ -170,11 +170,14 @@ const Distribution *distribution_find(uint32_t distribution) {
         return distribution < _DISTRIBUTION_MAX && rows[distribution].help ? &rows[distribution] : NULL;
 }
 
-/* Why a job's environment must not run in the learner's process; NULL: it may. In this process its code
- * could write the learner's memory, and no limit on an actor's process applies. */
+/* Why a job's actors must not run in the learner's process; NULL: they may. In this process an environment's
+ * code could write the learner's memory, and no limit on an actor's process applies. The HDF5 library, which
+ * parses a data set, must not run there either (learner/fused.c has no code for it). */
 const char *distribution_refuses_fused(const JobSettings *settings) {
         assert(settings);
 
+        if (settings->dataset[0])
+                return "with Dataset= actors take actions from the file and ask no learner for any";
         if (environment_is_file(settings->environment))
                 return "a plugin would share the learner's memory, and only code that an administrator "
                        "installed may";

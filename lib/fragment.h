@@ -18,8 +18,8 @@ const Distribution *distribution_of(const JobSettings *settings);
 /* Whether measurements of the first rounds could change the choice of distribution_choose(). *ret_why: why a
  * job with Policy=auto must not measure them, as a clause to follow "since"; otherwise NULL. */
 bool distribution_measures(const JobSettings *settings, const char **ret_why);
-/* Why this job's environment must not run in the learner's process, where its limits would not apply; NULL:
- * it may. */
+/* Why this job's actors must not run in the learner's process, where their limits would not apply; NULL:
+ * they may. */
 const char *distribution_refuses_fused(const JobSettings *settings);
 
 /* Properties that follow from a row. */

@@ -136,7 +136,7 @@ static void check_dataset(SettingsReader *reader, const JobSettings *settings) {
                                 "the episodes of this job's rounds are those of the data set: write "
                                 "StopReturn= under [Evaluation]");
         }
-        if (!row || row->host[FRAGMENT_STEP] != HOST_ACTOR || row->host[FRAGMENT_INFERENCE] != HOST_ACTOR)
+        if (row->host[FRAGMENT_STEP] == HOST_ACTOR && row->host[FRAGMENT_INFERENCE] != HOST_ACTOR)
                 reader_complain(reader, "Distribution", "Policy",
                                 choice_distribution_to_string(settings->distribution),
                                 "with Dataset= actors take actions from the file and ask no learner for "

@@ -324,6 +324,8 @@ def keys():
             assert r.status == 2 and chance in r.err and "this key would do nothing" in r.err, (chance, r)
     r = ctl("verify", os.path.join(EXAMPLES, "pendulum-ddpg.conf"), "--set", f"Learner.Dataset={data}/main_data.hdf5")
     assert r.status == 2 and "Dataset" in r.err, r
+    r = offline("bc", data, "Distribution.Policy=auto", verb="verify")
+    assert r.status == 0, r.err
 
 
 @story("equal policies from a data set, whatever the threads, processes and widths")

@@ -130,8 +130,14 @@ static void test_hand_over_bound(void) {
         g_assert_cmpuint(choice.distribution, ==, DISTRIBUTION_COARSE);
         says(&choice, "actor-bound");
 
-        g_strlcpy(s.environment, "/home/mine.so", sizeof(s.environment));
+        /* One process would act in the environment instead of reading the data set. */
+        g_strlcpy(s.dataset, "main_data.hdf5", sizeof(s.dataset));
         facts = facts_of(MSEC / 5, MSEC / 25, MSEC / 50);
+        g_assert_cmpuint(choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 0).distribution, ==,
+                        DISTRIBUTION_COARSE);
+        s.dataset[0] = '\0';
+
+        g_strlcpy(s.environment, "/home/mine.so", sizeof(s.environment));
         g_assert_cmpuint(choice_of(&s, &facts, DISTRIBUTION_COARSE, 2, 0).distribution, ==,
                         DISTRIBUTION_COARSE);
 }

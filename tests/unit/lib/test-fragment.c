@@ -131,6 +131,10 @@ static void test_auto(void) {
         g_assert_cmpuint(choice_of(&s, "Python"), ==, DISTRIBUTION_COARSE);
         g_assert_true(distribution_of(&s) == distribution_find(DISTRIBUTION_COARSE));
 
+        g_strlcpy(s.environment, "CartPole-v1", sizeof(s.environment));
+        g_strlcpy(s.dataset, "main_data.hdf5", sizeof(s.dataset));
+        g_assert_cmpuint(choice_of(&s, "Dataset="), ==, DISTRIBUTION_COARSE);
+
         s.distribution = DISTRIBUTION_FINE;
         g_assert_cmpuint(distribution_choose(&s, &why), ==, DISTRIBUTION_FINE);
         g_assert_null(why);
