@@ -373,8 +373,8 @@ static int check_flights(const Learner *l, const Safetensors *file, bool plays) 
                 return refuse_numbers();
         return refuse(-EMEDIUMTYPE,
                         "it has [Learner] ObservationClip=%.80s, but the job has %s: under [Distribution] "
-                        "Policy=async unfinished rollouts go on with earlier policies, which clip as before; "
-                        "set it back",
+                        "Policy=async unfinished rollouts go on with earlier policies, which clip as "
+                        "before; set it back",
                         theirs, ours);
 }
 
