@@ -64,6 +64,7 @@ static void note_arithmetic(Learner *l, const Checkpoint *checkpoint) {
 /* The settings that decide what the parameters mean, even if tensors of the same shapes fit. */
 static const Setting meaning[] = {
         SETTING_Learner_Activation,
+        SETTING_Learner_Convolutions, /* strides and padding may differ while all shapes are equal */
         SETTING_Learner_InputAugmentation,
         SETTING_Learner_LinkEditing,
         SETTING_Learner_PolicyInputAugmentation,
@@ -164,7 +165,6 @@ static const Setting shaping[] = {
         SETTING_Learner_BufferBatches,
         SETTING_Learner_ReplaySize,
         SETTING_Learner_NoiseProcess,
-        SETTING_Learner_Convolutions,
         SETTING_Learner_HiddenLayers,
         SETTING_Learner_SharedNetwork,
 };

@@ -130,11 +130,18 @@ static void test_other_jobs(void) {
         place_close(&place);
 }
 
-/* The environment of a job with these sections: DDPG and DENOISER need actions that are numbers. */
+/* The environment of a job with these sections: DDPG and DENOISER need actions that are numbers, and
+ * Convolutions= an image. */
 static ActordEnvSpec spec_for(const char *sections) {
         bool numbers = strstr(sections, "Algorithm=ddpg") || strstr(sections, "ReplaySize=400");
 
-        return bed_spec_box(3, 2, numbers ? 0 : 4);
+        ActordEnvSpec spec = bed_spec_box(3, 2, numbers ? 0 : 4);
+
+        if (strstr(sections, "Convolutions="))
+                spec.observation = (ActordSpace){
+                        .kind = ACTORD_BOX, .element = ACTORD_U8, .n_dims = 2, .shape = { 9, 8 }, .high = 255
+                };
+        return spec;
 }
 
 /* Returns what the learner of a job with these sections says about the checkpoint. Its standard error is a
@@ -231,6 +238,8 @@ static void test_other_settings(void) {
                 { DENOISER("diffusion-ql"), DENOISER("consistency"),
                                 "it has [Job] Algorithm=diffusion-ql, but the job has consistency, with" },
                 { DENOISER("consistency"), DENOISER("consistency") "Passes=5\n", "" },
+                { SMALL "Convolutions=4x4/4\n", SMALL "Convolutions=4x4/4+1\n",
+                                "it has [Learner] Convolutions=4x4/4, but the job has 4x4/4+1, with" },
                 { SMALL, SMALL "Activation=relu\n",
                                 "it has [Learner] Activation=tanh, but the job has relu, with" },
                 { SMALL, SMALL "NormalizeObservations=yes\n",
