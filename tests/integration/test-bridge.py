@@ -98,6 +98,27 @@ class Practised(Counter):
         return observation, reward + self.episodes % 7, *ends
 
 
+class Drawn(Counter):
+    """It draws a number where it is made, and from a generator of its own that takes no seed."""
+    def __init__(self):
+        self.offset, self.own = np.random.random(), np.random.default_rng()
+
+    def step(self, action):
+        observation, reward, *ends = super().step(action)
+        return observation, reward + self.offset + self.own.random(), *ends
+
+
+class Late(Transposed):
+    """Resets draw from the streams that the process shares; steps do so only later than any that are tried when a job begins."""
+    def reset(self, seed=None, options=None):
+        random.random()
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        observation, reward, *_ = super().step(action)
+        return observation, reward + (np.random.random() if self.k > 80 else 0), False, self.k == 100, {}
+
+
 class Failing(Counter):
     def step(self, action):
         if self.k == 60:
@@ -193,7 +214,7 @@ class Hollow(Counter):
     observation_space = gymnasium.spaces.Box(0, 1, (2, 0))
 
 
-for kind in (Hollow, Counter, Calling, Transposed, Held, Painted, Ticking, Practised, Failing, Hostile, Strange, Dials, Switches, Bits, Dying, Older, Unpaid):
+for kind in (Hollow, Counter, Calling, Transposed, Held, Painted, Ticking, Practised, Drawn, Late, Failing, Hostile, Strange, Dials, Switches, Bits, Dying, Older, Unpaid):
     gymnasium.register(f"{kind.__name__}-v0", kind, disable_env_checker=kind is Older)
 gymnasium.register("Needy-v0", "package_that_is_not:Needy")
 '''
@@ -336,6 +357,14 @@ def forgets():
         equal(shared.policy_sha256, apart.policy_sha256, f"{name} {sets}: policies")
         assert "each reset clears the data" in apart.err, apart.err
     assert "each reset clears" not in run(job("gym:CartPole-v1")).err
+
+
+@story("what an environment draws where it is made, and where it rarely draws, follows from the job's seed")
+def draws():
+    for name in "gym:actord_awkward:Drawn-v0", "gym:actord_awkward:Late-v0":
+        apart, shared, other = run(job(name)), run(job(name), "Actor.Processes=1"), run(job(name), "Job.Seed=5")
+        equal(shared.policy_sha256, apart.policy_sha256, f"{name}: policies")
+        assert other.policy_sha256 != apart.policy_sha256, f"{name}: seeds make no difference"
 
 
 @story("wrappers stand in the job file with their arguments; an unknown one is reported")

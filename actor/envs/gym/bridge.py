@@ -2,7 +2,7 @@
 """The part of the bridge to Gymnasium that may be slow: it makes an environment, reads its spaces, and finds out whether it can be saved.
 
 It is part of env-gym.so and runs in an actor's sandbox. Steps of an episode do not call it. A Refusal is one sentence for the user."""
-import ast, difflib, importlib, importlib.util, io, os, pickle, random, sys, traceback, types
+import ast, difflib, importlib, importlib.util, io, os, pickle, random, secrets, sys, traceback, types
 
 TELL_BYTES = 8192
 STEPS_BEFORE, STEPS_CHECKED, SEED_CHECKED = 10, 50, 20
@@ -169,6 +169,7 @@ def prepare(python, root, path, path_root):
             if os.path.isdir(path):
                 site.addsitedir(path)
     sys.modules["glfw"] = Windows("glfw")
+    secrets.randbits = random.getrandbits  # a generator of NumPy that is made without a seed takes its seed from here
     sys.meta_path[:0] = Mended("mujoco", mend_mujoco), Mended("pygame", mend_pygame)
     import numpy as np
     import gymnasium as gym
@@ -380,7 +381,7 @@ def frame(env, side_max):
 
 
 def seed_globals(seed):
-    """Seeds the random streams of the whole process, for environments that draw from these."""
+    """Seeds the random streams of the whole process, for environments that draw from these, or make generators without a seed."""
     random.seed(seed)
     np.random.seed(seed & 0xffffffff)
 
@@ -488,6 +489,14 @@ def episode(env, actions, draws):
     return reset(env, SEED_CHECKED), trace(env, actions, draws)
 
 
+def reset_draws(env):
+    """Whether a reset draws from the process's random streams."""
+    seed_globals(SEED_CHECKED)
+    before = globals_state()
+    env.reset(seed=SEED_CHECKED)
+    return globals_state() != before
+
+
 def named(error):
     """The error with its type, since many assertions have no message."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
@@ -495,7 +504,7 @@ def named(error):
 
 def check(env):
     """Compares the steps of a copy that was saved and restored with those of the original. Returns (the bytes of a snapshot, 0: there is none
-    that can be trusted; whether steps draw from the process's random streams; whether episodes depend on what was before their reset; why
+    that can be trusted; whether steps may draw from the process's random streams; whether episodes depend on what was before their reset; why
     there is no snapshot)."""
     env.action_space.seed(SEED_CHECKED)
     sample = getattr(env, "sample", env.action_space.sample)  # of several agents: an action of each
@@ -505,7 +514,7 @@ def check(env):
     except Exception as e:
         new, reason = None, f"it cannot be pickled ({named(e)})"
     _, (_, draws) = episode(env, actions, False)
-    env.reset(seed=SEED_CHECKED)
+    draws = reset_draws(env) or draws  # such an environment may draw in later steps, too
     trace(env, actions[:STEPS_BEFORE], draws)
     try:
         data = choose_freezer(env)

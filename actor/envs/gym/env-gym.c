@@ -6,8 +6,9 @@
  * A step is one call of a method that was looked up before, and one copy of the observation into the slot.
  * The action is written into a buffer that is kept, and the environment gets a new object made of it, which
  * it may keep. reset() gets a seed from the episode's own random stream. So do the random generators that
- * all code of a Python process shares. If an environment draws from these generators in its steps, they are
- * seeded before each step, so that other environments in the process have no influence.
+ * all code of a Python process shares. If an environment draws from these generators in its steps or resets,
+ * they are seeded before each step, so that other environments in the process have no influence. Before an
+ * environment is made, they are seeded with the job's seed, so that all instances are made alike.
  *
  * A snapshot is the environment with its wrappers, as pickle writes it. This is used only if a saved and
  * restored copy steps like the original (bridge.py, check()). Otherwise each slot has an environment of its
@@ -54,7 +55,7 @@ static struct {
         GymSpace observation, action;
         uint32_t choices[ACTORD_CHOICES_MAX]; /* of a MultiDiscrete action */
         uint64_t snapshot_bytes;              /* 0: the environment is sticky */
-        bool draws;                           /* its steps draw from generators that the process shares */
+        bool draws;                           /* its steps may draw from generators of the process */
         bool remembers;                       /* a reset does not clear all of its state */
         ParallelTask parallel;
         PyObject *seed_globals, *seed_name;
@@ -89,7 +90,8 @@ static void env_close(PyObject *env) {
 }
 
 static PyObject *make_env(const ActordOption *options, uint32_t n_options) {
-        _cleanup_(python_unrefp) PyObject *list = PyList_New(0);
+        uint32_t seed = (uint32_t) (settings->seed ^ settings->seed >> 32);
+        _cleanup_(python_unrefp) PyObject *list = PyList_New(0), *seeded = NULL;
 
         for (uint32_t k = 0; list && k < n_options; k++) {
                 _cleanup_(python_unrefp) PyObject *pair =
@@ -102,6 +104,9 @@ static PyObject *make_env(const ActordOption *options, uint32_t n_options) {
                 (void) python_tell();
                 return NULL;
         }
+        seeded = python_call("seed_globals", "(I)", seed);
+        if (!seeded)
+                return NULL;
         return python_call(of_agents ? "make_parallel" : "make", "(sO)", strchr(name, ':') + 1, list);
 }
 
