@@ -119,6 +119,20 @@ class Late(Transposed):
         return observation, reward + (np.random.random() if self.k > 80 else 0), False, self.k == 100, {}
 
 
+class Turned(Transposed):
+    """Its observations are turned after some steps: they have as many numbers as the space, but another shape."""
+    def __init__(self, after=0):
+        self.after = after
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros((2, 3) if self.after else (3, 2)), {}
+
+    def step(self, action):
+        observation, *rest = super().step(action)
+        return np.array(observation).reshape((3, 2) if self.k >= self.after else (2, 3)), *rest
+
+
 class Failing(Counter):
     def step(self, action):
         if self.k == 60:
@@ -214,7 +228,7 @@ class Hollow(Counter):
     observation_space = gymnasium.spaces.Box(0, 1, (2, 0))
 
 
-for kind in (Hollow, Counter, Calling, Transposed, Held, Painted, Ticking, Practised, Drawn, Late, Failing, Hostile, Strange, Dials, Switches, Bits, Dying, Older, Unpaid):
+for kind in (Hollow, Counter, Calling, Transposed, Held, Painted, Ticking, Practised, Drawn, Late, Turned, Failing, Hostile, Strange, Dials, Switches, Bits, Dying, Older, Unpaid):
     gymnasium.register(f"{kind.__name__}-v0", kind, disable_env_checker=kind is Older)
 gymnasium.register("Needy-v0", "package_that_is_not:Needy")
 '''
@@ -568,6 +582,10 @@ def missing():
     r = ctl("env", "rollout", "gym:actord_awkward:Switches-v0", "--set", "Actor.Python=" + venv(), "--set", "wrong=4", "--steps=9")
     assert r.status != 0 and "an observation is [[1], [3]], but the observation space is" in r.err, r.err
     assert "the reward None, which is not a number" in refused("gym:actord_awkward:Unpaid-v0")
+    r = run(job("gym:actord_awkward:Turned-v0"), ok=False)
+    assert r.state == "failed" and "an observation has the shape (3, 2), but the observation space is Box" in r.err, (r.state, r.err)
+    r = ctl("env", "rollout", "gym:actord_awkward:Turned-v0", "--set", "Actor.Python=" + venv(), "--set", "after=4", "--steps=9")
+    assert r.status != 0 and '"step": 2,' in r.out and "an observation has the shape (3, 2)" in r.err, (r.out, r.err)
     hollow = os.path.join(STATE, "hollow")
     subprocess.run([PYTHON, "-m", "venv", "--without-pip", hollow], check=True)
     for package in "numpy", "gymnasium":

@@ -45,6 +45,18 @@ int space_read(PyObject *tuple, GymSpace *ret) {
         return 0;
 }
 
+/* Whether an array has the shape of the space. A state that agents share has no shape (parallel.c). */
+static bool shape_fits(const GymSpace *space, const Py_buffer *view) {
+        if (space->space.n_dims == 0)
+                return true;
+        if (view->ndim != (int) space->space.n_dims)
+                return false;
+        for (int k = 0; k < view->ndim; k++)
+                if (view->shape[k] != (Py_ssize_t) space->space.shape[k])
+                        return false;
+        return true;
+}
+
 /* 1: stored; 0: it is not an array of the right kind. */
 static int store_array(const GymSpace *space, PyObject *observation, void *ret) {
         Py_buffer view;
@@ -55,7 +67,7 @@ static int store_array(const GymSpace *space, PyObject *observation, void *ret) 
                 return 0;
         }
         fits = view.len == space->bytes && view.format && view.format[0] == space->format &&
-               view.format[1] == 0;
+               view.format[1] == 0 && shape_fits(space, &view);
         if (fits)
                 memcpy(ret, view.buf, (size_t) view.len);
         PyBuffer_Release(&view);
