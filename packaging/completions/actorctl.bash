@@ -42,12 +42,14 @@ _actorctl_set() {
     COMPREPLY=("${COMPREPLY[@]#"${value%"${value##*:}"}"}")
 }
 
-# The verb is the first word that is neither an option nor the value of one.
+# The verb is the first word that is neither an option nor the value of one. For bash = and : are words of their own.
 _actorctl_verb() {
     local i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-            --set | --seed | --metrics | --jobs | --episodes | --rounds | --target | --name | --from | --format | --output | --lines | --steps | --actions | --state | --grid | --gif | --video | --frames | --job-state | --sort | --owner | --tag | --since | --by | --fleet | --prices | --policy | --host | -o | -n | -H) i=$((i + 1)) ;;
+            --set | --seed | --metrics | --jobs | --episodes | --rounds | --target | --name | --from | --format | --output | --lines | --steps | --actions | --state | --grid | --gif | --video | --frames | --job-state | --sort | --owner | --tag | --since | --by | --fleet | --prices | --policy | --host | -o | -n | -H)
+                [[ ${COMP_WORDS[i + 1]-} == = ]] || i=$((i + 1)) ;;
+            = | :) i=$((i + 1)) ;;
             -*) ;;
             *) echo "${COMP_WORDS[i]}" && return ;;
         esac
@@ -62,7 +64,18 @@ _actorctl() {
         _actorctl_set "${BASH_REMATCH[2]}"
         return
     fi
+    if [[ $typed =~ [[:space:]]--json=[^[:space:]]*$ ]]; then
+        mapfile -t COMPREPLY < <(compgen -W 'short pretty off' -- "${word#=}")
+        return
+    fi
     verb=$(_actorctl_verb)
+
+    # --sort=st are three words for bash; the value is completed as in --sort st
+    if [[ $word == = ]]; then
+        word=
+    elif [[ $before == = ]]; then
+        before=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
 
     case $before in
         --actions)
@@ -101,9 +114,6 @@ _actorctl() {
     esac
 
     case $word in
-        --json=*)
-            mapfile -t COMPREPLY < <(compgen -P --json= -W 'short pretty off' -- "${word#--json=}")
-            return ;;
         -*)
             case $verb in
                 run) words='--set --seed --from --metrics --profile --verbose --json' ;;
@@ -164,6 +174,12 @@ _actorctl() {
                 *) words='list show train export remove' ;;
             esac ;;
         env)
+            words=${typed##*[[:space:]]}
+            if [[ $words == *:* ]]; then # bash replaces only what stands after the colon
+                mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_environments)" -- "$words")
+                COMPREPLY=("${COMPREPLY[@]#"${words%"${words##*:}"}"}")
+                return
+            fi
             case $before in
                 show | check | bench | rollout)
                     mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_environments)" -- "$word"; compgen -f -X '!*.so' -- "$word"; compgen -d -- "$word")

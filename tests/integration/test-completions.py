@@ -56,6 +56,11 @@ def tried(kind):
         shell.completes("actorctl run x.conf --set=Job.Environment=MountainC", "MountainCar-v0", "MountainCarContinuous-v0")
         shell.completes("actorctl run x.conf --set=Job.Environment=stormwater:th", "=stormwater:theta")
         shell.completes("actorctl run x.conf --set=Billing.PriceSheet=azure", "--set=Billing.PriceSheet=azure-aci")
+        shell.completes("actorctl list --sort=st", "state", "steps")
+        shell.completes("actorctl env list --json=pre", "--json=pretty")
+        shell.completes("actorctl --set=Job.Seed=7 --owner=root st", "status", "stop")
+        shell.completes("actorctl env show stormwater:th", "stormwater:theta")
+        shell.completes("actorctl env show stormwater:", "theta", "tidal", "gamma")
 
 
 @story("bash completes verbs, keys and values")
