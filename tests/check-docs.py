@@ -209,6 +209,21 @@ def examples_are_accepted():
             assert r.returncode == 2 and r.stderr == "--set Job.Seed=x: not a whole number\n", (name, r.stderr)
 
 
+def examples_repeat_what_was_measured():
+    """The figures after `Measured` in an example are those of the pages."""
+    def measured(name):
+        words = " ".join(line.lstrip("# ") for line in read(f"examples/{name}.conf").split("\n") if line.startswith("#"))
+        return re.search(r"Measured.*?(?:returns|cost) of (.+?)(?:;| in the | over the )", words)
+
+    rows = re.findall(r"(?m)^\| `([\w-]+)`(?: \(\w+\))? \| ([-\d., ]+) \| [^|]+ \|$", read("docs/environments.md"))
+    rows = [(name, returns.split(", ")) for name, returns in rows if measured(name)]
+    assert [name for name, _ in rows] == ["phydrl-cartpole", "iot5g", "faas", "two-ponds"], rows
+    mean, = re.findall(r"(?ms)^<!-- table tidal -->.*?^\| PPO \| \d+ \| ([\d.]+)", read("docs/experiments/stormwater.md"))
+    for name, want in [*rows, ("stormwater-tidal", [f"{float(mean):.0f}"])]:
+        said = re.split(", | and ", measured(name).group(1))
+        assert said == want, (name, said, want)
+
+
 def experiments_are_accepted():
     for name in sorted(os.listdir("examples/experiments")):
         if name.endswith(".exp"):
@@ -296,7 +311,7 @@ def architecture_locates_every_room():
 def main():
     checks = [job_conf_names_every_key, job_conf_names_nothing_else, job_conf_names_the_algorithms_of_each_key, all_conf_shows_every_default, verbs_and_options_are_described,
               daemon_settings_are_described, price_keys_are_described, bus_page_lists_the_interface, bus_errors_are_described_and_given,
-              pages_are_clean_roff, pages_begin_with_an_example, examples_are_accepted, experiments_are_accepted, metrics_are_described,
+              pages_are_clean_roff, pages_begin_with_an_example, examples_are_accepted, examples_repeat_what_was_measured, experiments_are_accepted, metrics_are_described,
               environments_are_introduced, learning_tables_are_current, comparisons_are_current, bars_of_auto_are_current,
               published_tables_are_those_of_their_cells, readme_shows_the_cells, reliability_names_tests_that_exist,
               architecture_locates_every_room, algorithms_have_a_section, schedulers_have_a_row]
