@@ -14,6 +14,8 @@
 #include "lib/cleanup.h"
 #include "lib/fd.h"
 
+enum { LATE_LOOK_MSEC = 100 };
+
 extern char **environ;
 
 void command_set_environment(void) {
@@ -113,6 +115,9 @@ int command_fd(const Command *command) {
 int command_timeout(const Command *command, uint64_t now_nsec) {
         if (command->pid == 0 || command->deadline_nsec == 0)
                 return -1;
+        /* It was killed, but has not ended: it may wait for a file system that does not answer. */
+        if (command->late)
+                return LATE_LOOK_MSEC;
         if (command->deadline_nsec <= now_nsec)
                 return 0;
         return (int) ((command->deadline_nsec - now_nsec) / 1000000) + 1;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "cluster/node.h"
 
 typedef enum DeliveryState { DELIVERY_NONE, DELIVERY_AWAITED, DELIVERY_TRIED, DELIVERY_OVER } DeliveryState;
@@ -82,6 +83,7 @@ void delivery_step(Delivery *delivery, Engine *engine, uint64_t now) {
         char folder[PARCEL_FOLDER_BYTES], token[TOKEN_TEXT_BYTES], words[256];
         Parcel *parcel = &delivery->parcel;
         size_t i;
+        int r;
 
         if (parcel_step(parcel, now, words) < 0)
                 engine_refuse(engine, "%s", words);
@@ -95,7 +97,14 @@ void delivery_step(Delivery *delivery, Engine *engine, uint64_t now) {
                 return;
         token_to_string(engine->terms.token, token);
         parcel_folder(token, engine->nodes[i].number, folder);
-        if (parcel_send(parcel, engine->nodes[i].id, folder, now) <= 0)
+        r = parcel_send(parcel, engine->nodes[i].id, folder, now);
+        /* Otherwise each node would wait for the programs until it gives up, and be replaced by another. */
+        if (r == -ENOENT || r == -EACCES)
+                engine_refuse(engine,
+                                "sbcast, which sends the programs to nodes, cannot be started: %s; install "
+                                "Slurm's client programs, or install actord on the nodes",
+                                strerror(-r));
+        if (r <= 0)
                 return;
         delivery->states[i] = DELIVERY_TRIED;
         delivery->receiving = i;

@@ -343,6 +343,39 @@ static void test_late(SlurmFixture *f, gconstpointer data) {
         g_assert_true(f->nodes[1].excused);
 }
 
+/* Without sbcast no node gets the programs, so no more nodes are asked for. */
+static void test_no_sbcast(SlurmFixture *f, gconstpointer data) {
+        g_autofree char *path = g_strdup(g_getenv("PATH"));
+        g_autofree char *sbcast = g_build_filename(f->folder, "sbcast", NULL);
+
+        (void) data;
+        want(f, 0, 1);
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
+        put(f, "queue", LINE("1", "FAILED", START, START, "127"));
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_OVER);
+        want(f, 0, 2);
+        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
+        /* this host may have an sbcast of its own in another folder */
+        g_assert_cmpint(g_unlink(sbcast), ==, 0);
+        put_command(f, "squeue", "echo '" LINE("2", "RUNNING", START, END, "0") "'");
+        g_setenv("PATH", f->folder, TRUE);
+        STEP_UNTIL(f, f->engine.open == ENGINE_REFUSED);
+        g_assert_true(g_str_has_prefix(
+                        f->engine.words, "sbcast, which sends the programs to nodes, cannot be started: "));
+        g_setenv("PATH", path, TRUE);
+}
+
+/* A command that was killed at its deadline and does not end must not keep the program busy. */
+static void test_stuck(SlurmFixture *f, gconstpointer data) {
+        Command stuck = { .pid = 1, .deadline_nsec = SEC };
+
+        (void) f;
+        (void) data;
+        g_assert_cmpint(command_timeout(&stuck, 2 * SEC), ==, 0);
+        stuck.late = true;
+        g_assert_cmpint(command_timeout(&stuck, 2 * SEC), >, 0);
+}
+
 /* Hosts on which nodes have failed are not asked for again, until no other host is left. */
 static void test_avoided(SlurmFixture *f, gconstpointer data) {
         EngineNode bad = { .name = "n7", .exit_status = NODE_EXIT_MUNGE };
@@ -452,6 +485,8 @@ int main(int argc, char *argv[]) {
         ADD("time", test_time);
         ADD("suspended", test_suspended);
         ADD("truncated", test_truncated);
+        ADD("no-sbcast", test_no_sbcast);
+        ADD("stuck", test_stuck);
         ADD("late", test_late);
         ADD("avoided", test_avoided);
         ADD("clock", test_clock);
