@@ -224,11 +224,24 @@ class Bits(Counter):
         return np.array([[self.k >> i & 1 for i in range(3)], [1, 0, 1]], np.int8)
 
 
+class Many(Counter):
+    action_space = gymnasium.spaces.Discrete(2 ** 40)
+
+
+class Beyond(Counter):
+    """It shows a choice that its space does not have."""
+    observation_space = gymnasium.spaces.Discrete(3, start=2)
+
+    def picture(self):
+        return 2 + self.k
+
+
 class Hollow(Counter):
     observation_space = gymnasium.spaces.Box(0, 1, (2, 0))
 
 
-for kind in (Hollow, Counter, Calling, Transposed, Held, Painted, Ticking, Practised, Drawn, Late, Turned, Failing, Hostile, Strange, Dials, Switches, Bits, Dying, Older, Unpaid):
+for kind in (Hollow, Many, Beyond, Counter, Calling, Transposed, Held, Painted, Ticking, Practised,
+             Drawn, Late, Turned, Failing, Hostile, Strange, Dials, Switches, Bits, Dying, Older, Unpaid):
     gymnasium.register(f"{kind.__name__}-v0", kind, disable_env_checker=kind is Older)
 gymnasium.register("Needy-v0", "package_that_is_not:Needy")
 '''
@@ -582,6 +595,9 @@ def missing():
     r = ctl("env", "rollout", "gym:actord_awkward:Switches-v0", "--set", "Actor.Python=" + venv(), "--set", "wrong=4", "--steps=9")
     assert r.status != 0 and "an observation is [[1], [3]], but the observation space is" in r.err, r.err
     assert "the reward None, which is not a number" in refused("gym:actord_awkward:Unpaid-v0")
+    assert "its action space is Discrete(1099511627776), but a choice may have at most" in refused("gym:actord_awkward:Many-v0")
+    r = run(job("gym:actord_awkward:Beyond-v0"), ok=False)
+    assert "an observation is 5, but the observation space has whole numbers from 2 to 4" in r.err, r.err
     r = run(job("gym:actord_awkward:Turned-v0"), ok=False)
     assert r.state == "failed" and "an observation has the shape (3, 2), but the observation space is Box" in r.err, (r.state, r.err)
     r = ctl("env", "rollout", "gym:actord_awkward:Turned-v0", "--set", "Actor.Python=" + venv(), "--set", "after=4", "--steps=9")

@@ -273,6 +273,7 @@ def make(name, options):
 
 BOX, DISCRETE, MULTI_DISCRETE = 3, 1, 2
 CHOICES_MAX = 64  # how many choices an action may have
+OPTIONS_MAX = (1 << 31) - 1  # of a choice
 ELEMENTS = {"float32": 1, "float64": 2, "uint8": 4}
 
 
@@ -285,6 +286,9 @@ def space(env, name, action):
     """Returns a space as the module in C reads it: (kind, element, shape, n, start, low, high)."""
     s = env.action_space if action else env.observation_space
     what = "action" if action else "observation"
+    options = np.ravel(getattr(s, "nvec", getattr(s, "n", 0)))
+    if options.max(initial=0) > OPTIONS_MAX:
+        raise Refusal(f"{name}: its {what} space is {s}, but a choice may have at most {OPTIONS_MAX} options")
     if type(s) is gym.spaces.Discrete:
         return DISCRETE, 3, (), int(s.n), int(s.start), 0.0, 0.0
     if action and type(s) is gym.spaces.MultiDiscrete:

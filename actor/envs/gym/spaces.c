@@ -80,8 +80,13 @@ static int store_choice(const GymSpace *space, PyObject *observation, void *ret)
 
         if (number == -1 && PyErr_Occurred())
                 return python_tell();
-        if (number < space->start || number - space->start >= (long) space->space.n_choices)
-                return -ERANGE;
+        if (number < space->start || number - space->start >= (long) space->space.n_choices) {
+                (void) PyErr_Format(PyExc_ValueError,
+                                "an observation is %ld, but the observation space has whole numbers from "
+                                "%ld to %ld",
+                                number, space->start, space->start + (long) space->space.n_choices - 1);
+                return python_tell();
+        }
         choice = (int32_t) (number - space->start);
         memcpy(ret, &choice, sizeof(choice));
         return 0;
