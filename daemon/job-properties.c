@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include "daemon/audience.h"
 #include "daemon/job-distribution.h"
-#include "daemon/job-watch.h"
 #include "daemon/job.h"
 #include "include/sandbox.h"
 #include "lib/hex.h"

@@ -92,13 +92,6 @@ void job_watch_heard(Job *job) {
         job->watch_asked_usec = 0;
 }
 
-bool job_learner_ends(const Job *job) {
-        assert(job);
-
-        return job->row.end_wanted != PLAN_END_NOT && !job->end.noted && job->link && !job->link_over &&
-               plan_link_learner_works(job->link);
-}
-
 /* Whether the invoker may be silent because it waits: the ledger does not take its records, its last
  * checkpoint cannot be written, or its learner works. The invoker itself has a deadline for the learner. */
 static bool is_kept_waiting(const Job *job) {

@@ -12,7 +12,4 @@ void job_watch_start(Job *job);
 void job_watch_heard(Job *job);
 /* Sets the job's deadline, in place of an earlier one. After usec the invoker is killed, or gets more time
  * while it waits for the daemon or for a checkpoint. what: a constant string with the reason, or NULL. */
-/* Whether the job was told to end, and its learner still has an order: an update, or the last checkpoint. */
-bool job_learner_ends(const Job *job);
-
 void job_arm_deadline(Job *job, uint64_t usec, const char *what);

@@ -120,6 +120,13 @@ int job_row_end(JobContext *context, LedgerJob *row) {
         return ledger_job_update(context->ledger, row);
 }
 
+bool job_learner_ends(const Job *job) {
+        assert(job);
+
+        return job->row.end_wanted != PLAN_END_NOT && !job->end.noted && job->link && !job->link_over &&
+               plan_link_learner_works(job->link);
+}
+
 void job_life_clear(Job *job) {
         assert(job);
 

@@ -189,6 +189,8 @@ int job_row_end(JobContext *context, LedgerJob *row);
 /* Releases all resources of the job's present life. */
 void job_life_clear(Job *job);
 Job *job_free(Job *job);
+/* Whether the job was told to end, and its learner still has an order: an update, or the last checkpoint. */
+bool job_learner_ends(const Job *job);
 
 /* Reads the job's records from the ledger into its progress, unless this was done before. anew: reads them
  * in any case, since the last records of an ended life have become waste. */
