@@ -73,8 +73,9 @@ typedef enum RecordKind {
         X(ENVIRONMENT, "environment", "had an error in its environment (error %d)")                       \
         X(OBSERVATION, "observation", "wrote an observation that is not finite or out of range (row %d)") \
         /* an honest actor does so if the numbers of its policy overflow */                               \
-        X(ACTION, "action", "wrote an action that is not finite or out of range (row %d): if its policy " \
-                            "has diverged, a smaller LearningRate= or MaxGradNorm= may help")             \
+        X(ACTION, "action",                                                                               \
+                        ("wrote an action that is not finite or out of range (row %d): if its policy "    \
+                         "has diverged, a smaller LearningRate= or MaxGradNorm= may help"))               \
         X(REWARD, "reward", "wrote a reward that is not finite or out of range (row %d)")                 \
         X(LENGTHS, "lengths", "wrote impossible episode ends (row %d)")                                   \
         X(ANSWER, "answer", "sent an invalid answer (%d)")                                                  \
@@ -87,8 +88,8 @@ typedef enum RecordKind {
         X(ACTIVE, "active", "wrote neither 0 nor 1 for an agent, or marked no agent as present (row %d)") \
         X(NODE, "node", "was on a node of the cluster that was lost (node %d)")                           \
         X(HOST_MEMORY, "host-memory",                                                                     \
-                        "was killed since memory ran out beyond its own limit: on the host, or in a "     \
-                        "cgroup above its own (%d times)")
+                        ("was killed since memory ran out beyond its own limit: on the host, or in a "    \
+                         "cgroup above its own (%d times)"))
 
 typedef enum Fault {
 #define X(name, word, sentence) FAULT_##name,
