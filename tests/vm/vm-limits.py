@@ -30,7 +30,7 @@ def memory():
 
 @story("an actor that is killed while memory lacks above its own cgroup is started again, and is not said to have exceeded its limit")
 def crowded():
-    calm = run(conf("MemoryMax=1G"), "Environment.Take=128", "Job.StopSteps=640", timeout=240)
+    calm = run(conf("MemoryMax=1G"), "Environment.Take=80", "Job.StopSteps=256", timeout=240)
     events = []
 
     def kills():
@@ -45,13 +45,13 @@ def crowded():
                     continue
                 if not events and leaf.count("/") > 1:
                     events.append("/sys/fs/cgroup" + os.path.dirname(leaf))
-                    open(events[0] + "/memory.max", "w").write(str(96 << 20))
+                    open(events[0] + "/memory.max", "w").write(str(64 << 20))
             if events and kills() >= 3:  # more than Retries=1
                 open(events[0] + "/memory.max", "w").write("max")
                 break
             time.sleep(0.02)
 
-    r = run(conf("MemoryMax=1G"), "Environment.Take=128", "Job.StopSteps=640", during=look, timeout=240)
+    r = run(conf("MemoryMax=1G"), "Environment.Take=80", "Job.StopSteps=256", during=look, timeout=240)
     equal(r.policy_sha256, calm.policy_sha256, "policies")
     rows = sqlite3.connect(f"file:{r.state_directory}/ledger.sqlite?mode=ro", uri=True)
     words = dict(rows.execute("SELECT f.word, count(*) FROM records r JOIN faults f USING (fault) WHERE r.fault != 0 GROUP BY f.word"))
