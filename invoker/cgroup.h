@@ -34,11 +34,11 @@ typedef struct Leaf {
         int fd;
 } Leaf;
 
-/* What a leaf's memory.events counts. The kernel also kills in a leaf if a cgroup above it reaches its own
- * limit, or if the host has no memory left. */
+/* What a leaf's memory.events counts. The kernel kills a process of the leaf for lack of memory if the leaf
+ * or a cgroup above it has reached its limit, or if the host has no memory left. */
 typedef struct OutOfMemory {
-        uint64_t n_limit; /* the leaf's own limit left no room */
-        uint64_t n_kills; /* processes in the leaf that were killed for memory, whoever lacked it */
+        uint64_t n_limit; /* how often the leaf had reached its own limit when a process needed memory */
+        uint64_t n_kills; /* how many processes of the leaf were killed, for any of the three reasons */
 } OutOfMemory;
 
 #define LEAF_EMPTY \

@@ -82,6 +82,21 @@ static const char *metadata_of(const Safetensors *file, const SettingRow *row) {
         return safetensors_metadata(file, key);
 }
 
+/* A setting as the file and the job have it. */
+typedef struct Sides {
+        const SettingRow *row;
+        const char *theirs; /* NULL: the file does not say */
+        char ours[SETTING_TEXT_MAX];
+} Sides;
+
+/* Whether the file says that its job had another value. */
+static bool differs(const Learner *l, const Safetensors *file, Setting setting, Sides *ret) {
+        ret->row = setting_row(setting);
+        ret->theirs = metadata_of(file, ret->row);
+        (void) setting_print(l->context.settings, setting, ret->ours);
+        return ret->theirs && strcmp(ret->theirs, ret->ours) != 0;
+}
+
 #define MEANS_OTHER "with which its parameters would mean something else; set it back"
 
 /* Consistency and diffusion make actions out of noise by the same tensors, but from other outputs of the
@@ -114,16 +129,13 @@ static int check_denoiser(const Learner *l, const Safetensors *file) {
 
 static int check_meaning(const Learner *l, const Safetensors *file) {
         for (size_t k = 0; k < ELEMENTSOF(meaning); k++) {
-                const SettingRow *row = setting_row(meaning[k]);
-                const char *theirs = metadata_of(file, row);
-                char ours[SETTING_TEXT_MAX];
+                Sides s;
 
-                (void) setting_print(l->context.settings, meaning[k], ours);
-                if (theirs && strcmp(theirs, ours) != 0)
+                if (differs(l, file, meaning[k], &s))
                         return refuse(-EMEDIUMTYPE,
                                         "it has [%s] %s=%.80s, but the job has %.80s, " MEANS_OTHER,
-                                        row->section, row->key, *theirs ? theirs : " unset",
-                                        *ours ? ours : "none");
+                                        s.row->section, s.row->key, *s.theirs ? s.theirs : " unset",
+                                        *s.ours ? s.ours : "none");
         }
         return check_denoiser(l, file);
 }
@@ -176,9 +188,10 @@ static bool word_overlaps(const char *distribution) {
         return row && distribution_overlaps(row);
 }
 
-static bool shapes_alike(Setting i, const char *theirs, const char *ours) {
-        return strcmp(theirs, ours) == 0 ||
-               (i == SETTING_Distribution_Policy && word_overlaps(theirs) == word_overlaps(ours));
+/* Whether a setting's other value leaves all shapes as they are. */
+static bool shapes_alike(const Sides *s) {
+        return s->row == setting_row(SETTING_Distribution_Policy) &&
+               word_overlaps(s->theirs) == word_overlaps(s->ours);
 }
 
 /* Prints ": the checkpoint has [Learner] ReplaySize=1000, but the job has 500; …"; "" if nothing differs. */
@@ -187,16 +200,13 @@ static void print_differences(const Learner *l, const Safetensors *file, char *r
 
         ret[0] = 0;
         for (size_t k = 0; k < ELEMENTSOF(shaping) && at < n; k++) {
-                const SettingRow *row = setting_row(shaping[k]);
-                const char *theirs = metadata_of(file, row);
-                char ours[SETTING_TEXT_MAX];
+                Sides s;
 
-                (void) setting_print(l->context.settings, shaping[k], ours);
-                if (theirs && !shapes_alike(shaping[k], theirs, ours))
+                if (differs(l, file, shaping[k], &s) && !shapes_alike(&s))
                         at += (size_t) snprintf(ret + at, n - at,
                                         "%s the checkpoint has [%s] %s=%.80s, but the job has %.80s",
-                                        at > 0 ? ";" : ":", row->section, row->key,
-                                        *theirs ? theirs : " unset", *ours ? ours : "none");
+                                        at > 0 ? ";" : ":", s.row->section, s.row->key,
+                                        *s.theirs ? s.theirs : " unset", *s.ours ? s.ours : "none");
         }
 }
 
@@ -363,19 +373,17 @@ static bool flights_possible(const Learner *l, bool plays) {
 
 /* If only the clip of the earlier policies is another than this job's, the file is whole. */
 static int check_flights(const Learner *l, const Safetensors *file, bool plays) {
-        const char *theirs = metadata_of(file, setting_row(SETTING_Learner_ObservationClip));
-        char ours[SETTING_TEXT_MAX];
+        Sides s;
 
         if (flights_possible(l, plays))
                 return 0;
-        (void) setting_print(l->context.settings, SETTING_Learner_ObservationClip, ours);
-        if (!theirs || strcmp(theirs, ours) == 0)
+        if (!differs(l, file, SETTING_Learner_ObservationClip, &s))
                 return refuse_numbers();
         return refuse(-EMEDIUMTYPE,
                         "it has [Learner] ObservationClip=%.80s, but the job has %s: under [Distribution] "
                         "Policy=async unfinished rollouts go on with earlier policies, which clip as "
                         "before; set it back",
-                        theirs, ours);
+                        s.theirs, s.ours);
 }
 
 static int check_policy(const Learner *l, const Safetensors *file) {
@@ -395,13 +403,11 @@ static int check_policy(const Learner *l, const Safetensors *file) {
 /* Whether the slots' episodes go on from the checkpoint. Recorded ones do if the job reads the next steps of
  * the same data set: which these are depends on RolloutSteps=. */
 static bool slots_go_on(const Learner *l, const Safetensors *file) {
-        const char *dataset = metadata_of(file, setting_row(SETTING_Learner_Dataset));
-        const char *steps = metadata_of(file, setting_row(SETTING_Actor_RolloutSteps));
-        char ours[SETTING_TEXT_MAX];
+        Sides dataset, steps;
 
-        (void) setting_print(l->context.settings, SETTING_Actor_RolloutSteps, ours);
-        return !dataset || (strcmp(dataset, l->context.settings->dataset) == 0 &&
-                                           (!*dataset || !steps || strcmp(steps, ours) == 0));
+        if (differs(l, file, SETTING_Learner_Dataset, &dataset))
+                return false;
+        return !dataset.theirs || !*dataset.theirs || !differs(l, file, SETTING_Actor_RolloutSteps, &steps);
 }
 
 /* Otherwise slots begin new episodes, and figures of unfinished episodes are dropped. */
@@ -422,27 +428,15 @@ static void begin_slots(Learner *l, const Safetensors *file) {
                 replay_cut(l->runtime->replay);
 }
 
-/* The settings from which an algorithm's state begins. */
-static const Setting beginning[] = {
-        SETTING_Learner_KLWeight,
-};
-
-/* Whether the file's algorithm begins its state as this job's does, and from the same settings. */
+/* Whether the file's algorithm begins its state as this job's does, and from the same setting. */
 static bool state_goes_on(const Learner *l, const Safetensors *file) {
         const char *word = metadata_of(file, setting_row(SETTING_Job_Algorithm));
         int before = word ? choice_algorithm_from_string(word) : -EINVAL;
+        Sides weight;
 
         if (before >= 0 && algorithm_find((uint32_t) before)->init != l->algorithm->init)
                 return false;
-        for (size_t k = 0; k < ELEMENTSOF(beginning); k++) {
-                const char *theirs = metadata_of(file, setting_row(beginning[k]));
-                char ours[SETTING_TEXT_MAX];
-
-                (void) setting_print(l->context.settings, beginning[k], ours);
-                if (theirs && strcmp(theirs, ours) != 0)
-                        return false;
-        }
-        return true;
+        return !differs(l, file, SETTING_Learner_KLWeight, &weight);
 }
 
 /* A KL weight that another KLWeight= began, or the state of an algorithm that has no such weight, means
