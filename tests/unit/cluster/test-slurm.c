@@ -192,13 +192,18 @@ static void test_full(SlurmFixture *f, gconstpointer data) {
         g_assert_cmpuint(f->nodes[0].number, ==, 1);
 }
 
-/* While the programs cannot be sent to one node, the others get them. */
-static void test_turns(SlurmFixture *f, gconstpointer data) {
-        (void) data;
+/* The first node tells that its host does not see the programs, so that later ones wait for sbcast. */
+static void lacks_programs(SlurmFixture *f) {
         want(f, 0, 1);
         STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
         put(f, "queue", LINE("1", "FAILED", START, START, "127"));
         STEP_UNTIL(f, f->nodes[0].state == ENGINE_OVER);
+}
+
+/* While the programs cannot be sent to one node, the others get them. */
+static void test_turns(SlurmFixture *f, gconstpointer data) {
+        (void) data;
+        lacks_programs(f);
         g_assert_true(f->nodes[0].excused);
         for (uint32_t i = 0; i < N_NODES; i++)
                 want(f, i, 2 + i);
@@ -326,10 +331,7 @@ static void test_truncated(SlurmFixture *f, gconstpointer data) {
  * sbcast to the node ever began. */
 static void test_late(SlurmFixture *f, gconstpointer data) {
         (void) data;
-        want(f, 0, 1);
-        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
-        put(f, "queue", LINE("1", "FAILED", START, START, "127"));
-        STEP_UNTIL(f, f->nodes[0].state == ENGINE_OVER);
+        lacks_programs(f);
         want(f, 0, 2);
         want(f, 1, 3);
         STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED && f->nodes[1].state == ENGINE_ASKED);
@@ -349,10 +351,7 @@ static void test_no_sbcast(SlurmFixture *f, gconstpointer data) {
         g_autofree char *sbcast = g_build_filename(f->folder, "sbcast", NULL);
 
         (void) data;
-        want(f, 0, 1);
-        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
-        put(f, "queue", LINE("1", "FAILED", START, START, "127"));
-        STEP_UNTIL(f, f->nodes[0].state == ENGINE_OVER);
+        lacks_programs(f);
         want(f, 0, 2);
         STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
         /* this host may have an sbcast of its own in another folder */
@@ -447,10 +446,7 @@ static void test_scarce(SlurmFixture *f, gconstpointer data) {
 static void test_library(SlurmFixture *f, gconstpointer data) {
         (void) data;
         put(f, "libphysics.so.3.1", "");
-        want(f, 0, 1);
-        STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
-        put(f, "queue", LINE("1", "FAILED", START, START, "127"));
-        STEP_UNTIL(f, f->nodes[0].state == ENGINE_OVER);
+        lacks_programs(f);
         want(f, 0, 2);
         STEP_UNTIL(f, f->nodes[0].state == ENGINE_ASKED);
         put(f, "queue", LINE("2", "RUNNING", START, END, "0"));
