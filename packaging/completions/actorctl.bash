@@ -24,6 +24,11 @@ _actorctl_sheets() {
     actorctl price list --no-legend --no-pager 2>/dev/null | awk '{ print $1 }'
 }
 
+# Cuts from each word what $1 has up to its last colon, since bash replaces only what stands behind it.
+_actorctl_behind_colon() {
+    COMPREPLY=("${COMPREPLY[@]#"${1%"${1##*:}"}"}")
+}
+
 # Completes --set=Section.Key=VALUE. $1: what is typed of it after --set=. bash replaces only the part after the last = or :.
 _actorctl_set() {
     local key=${1%%=*} value=${1#*=} values
@@ -39,7 +44,7 @@ _actorctl_set() {
         *) values=$(actorctl keys "$key" --no-legend --no-pager 2>/dev/null | awk '$2 ~ /[|]/ { gsub("[|]", " ", $2); print $2 }') ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$values" -- "$value")
-    COMPREPLY=("${COMPREPLY[@]#"${value%"${value##*:}"}"}")
+    _actorctl_behind_colon "$value"
 }
 
 # The verb is the first word that is neither an option nor the value of one. For bash = and : are words of their own.
@@ -57,7 +62,7 @@ _actorctl_verb() {
 }
 
 _actorctl() {
-    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb words
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb words name
     local common='--help --version --quiet --system --user'
     local typed=${COMP_LINE:0:COMP_POINT}
     if [[ $typed =~ [[:space:]]--set(=|[[:space:]]+)([^[:space:]]*)$ ]]; then
@@ -174,10 +179,10 @@ _actorctl() {
                 *) words='list show train export remove' ;;
             esac ;;
         env)
-            words=${typed##*[[:space:]]}
-            if [[ $words == *:* ]]; then # bash replaces only what stands after the colon
-                mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_environments)" -- "$words")
-                COMPREPLY=("${COMPREPLY[@]#"${words%"${words##*:}"}"}")
+            name=${typed##*[[:space:]]}
+            if [[ $name == *:* ]]; then
+                mapfile -t COMPREPLY < <(compgen -W "$(_actorctl_environments)" -- "$name")
+                _actorctl_behind_colon "$name"
                 return
             fi
             case $before in
