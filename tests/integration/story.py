@@ -139,12 +139,15 @@ def bash(line, timeout=120, check=True, env=None):
     return r
 
 
+def set_words(*sets):
+    """The words of a command line that set these: texts "Section.Key=VALUE"."""
+    return [word for s in sets for word in ("--set", s)]
+
+
 def run(example, *sets, seed=None, during=None, timeout=120, before=(), ok=True):
     """Runs a job in the foreground. sets: texts "Section.Key=VALUE"."""
     path = example if "/" in example else os.path.join(EXAMPLES, example + ".conf")
-    args = ["run", path, "--json"]
-    for s in sets:
-        args += ["--set", s]
+    args = ["run", path, "--json", *set_words(*sets)]
     if seed is not None:
         args += ["--seed", str(seed)]
     r = ctl(*args, during=during, timeout=timeout, before=before)

@@ -15,10 +15,6 @@ IMPALA = os.path.join(EXAMPLES, "cartpole-impala.conf")
 known = {}
 
 
-def put(*sets):
-    return [w for s in sets for w in ("--set", s)]
-
-
 def policy(*sets, job="cartpole-impala", **kw):
     return run(job, *sets, seed=7, **kw)
 
@@ -152,7 +148,7 @@ def on_the_bus():
     with Bus() as bus:
         conf = bus.dir + "/job.conf"
         shutil.copy(os.path.join(EXAMPLES, "cartpole-impala.conf"), conf)
-        words = [w for s in (*SETS, *SHORT, "Scaling.MaxActors=4") for w in ("--set", s)]
+        words = set_words(*SETS, *SHORT, "Scaling.MaxActors=4")
         job = int(bus.ctl("submit", conf, *words).out)
         assert bus.ended(job) == "finished"
         taken = [d["taken"] for d in decisions(bus, job)]
@@ -190,9 +186,9 @@ def ends():
 @story("another ObservationClip= than the checkpoint's is refused by name: unfinished rollouts go on with the clip of before")
 def clipped():
     sets = (*MODEL, *SHORT, "Learner.NormalizeObservations=yes")
-    file = re.search(r"^checkpoint (.*)$", ctl("run", IMPALA, *put(*sets)).out, re.MULTILINE)[1]
+    file = re.search(r"^checkpoint (.*)$", ctl("run", IMPALA, *set_words(*sets)).out, re.MULTILINE)[1]
     for key, status, words in (("ObservationClip=5", 1, "has [Learner] ObservationClip=10, but the job has 5:"), ("Gamma=0.98", 0, "")):
-        r = ctl("run", IMPALA, "--from", file, *put(*sets, "Job.StopSteps=32000", f"Learner.{key}"))
+        r = ctl("run", IMPALA, "--from", file, *set_words(*sets, "Job.StopSteps=32000", f"Learner.{key}"))
         assert r.status == status and words in " ".join(r.err.split()), (key, r.status, r.err)
 
 
@@ -202,7 +198,7 @@ def refused_():
     for conf, sets, want in ((ppo, (), ("newest policy", "impala", "a2c")), (impala, ("Distribution.Learners=2",), ("multi-learner",)),
                              (impala, ("Learner.NoiseScale=yes",), ("noise scale", "single-learner-coarse")),
                              (impala, ("Learner.MinibatchSize=500",), ("250 rows", "one actor"))):
-        r = ctl("verify", conf, *(w for s in ("Distribution.Policy=async", *sets) for w in ("--set", s)))
+        r = ctl("verify", conf, *set_words("Distribution.Policy=async", *sets))
         assert r.status == 2 and all(w in r.err for w in want) and len(r.err.splitlines()) == 1, r.err
     r = ctl("graph", impala, "--policy", "async")
     assert r.status == 0 and "the actors that are ready" in r.out, r.out

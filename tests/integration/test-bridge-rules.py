@@ -3,7 +3,7 @@
 """Environments in Python that break a rule or nearly so: wherever they draw random numbers, the policy follows from the seed, and what does not
 fit its space is refused with both."""
 from story import *
-from tools import virtual
+from tools import bridged
 
 MODULE = '''
 import random
@@ -89,22 +89,13 @@ Epochs=2
 """
 
 
-def venv():
-    """The one that test-pettingzoo.py makes, too."""
-    if not os.path.exists(os.path.join(BUILD, "env-gym.so")):
-        raise Skip("env-gym.so is not built: there was no python3-dev")
-    path = os.path.join(BUILD, "venv-agents")
-    virtual(path, "requirements-agents.txt")
-    return path
-
-
 def job(name):
     folder, path = os.path.join(STATE, "rules"), os.path.join(STATE, "rules.conf")
     os.makedirs(folder, exist_ok=True)
     with open(folder + "/rules.py", "w") as f:
         f.write(MODULE)
     with open(path, "w") as f:
-        f.write(JOB % (name, venv(), folder))
+        f.write(JOB % (name, bridged(), folder))
     return path
 
 

@@ -26,7 +26,7 @@ def path(name):
 
 def trained(example, *sets):
     """The checkpoint of a short run."""
-    r = ctl("run", os.path.join(EXAMPLES, example + ".conf"), *(w for s in ("Job.StopReturn=", *sets) for w in ("--set", s)))
+    r = ctl("run", os.path.join(EXAMPLES, example + ".conf"), *set_words("Job.StopReturn=", *sets))
     assert r.status == 0, r.err
     return re.search(r"^checkpoint (.*)$", r.out, re.M)[1]
 
@@ -215,7 +215,7 @@ print("{}")
 
 def offline(algorithm, data, *sets, verb="run"):
     return ctl(verb, os.path.join(EXAMPLES, f"pendulum-{algorithm}.conf"),
-               *(w for s in (f"Learner.Dataset={data}/main_data.hdf5", *sets) for w in ("--set", s)))
+               *set_words(f"Learner.Dataset={data}/main_data.hdf5", *sets))
 
 
 def recorded():
@@ -370,7 +370,7 @@ def candidates():
         checkpoint = re.search(r"^checkpoint (.*)$", one.out, re.M)[1]
         returns = set()
         for sets in ((), ("Learner.Candidates=50",), ("Learner.Candidates=50", "Evaluation.Stochastic=yes")):
-            words = [w for s in sets for w in ("--set", s)]
+            words = set_words(*sets)
             played = ctl("eval", checkpoint, "--episodes=5", "--json", *words).json["return_mean"]
             got = foreign(MINARI, rollouts(checkpoint, "chosen", 5, *words))["returns"]
             assert close(sum(got) / 5, played), (algorithm, sets, got, played)
@@ -389,7 +389,7 @@ def on_from_there():
     checkpoint = re.search(r"^checkpoint (.*)$", r.out, re.M)[1]
     for algorithm in ("diffusion-ql", "pi-ft"):
         words = ("Learner.Dataset=", f"Job.Algorithm={algorithm}", "Job.StopSteps=4500", "Learner.EpsilonStart=0.05")
-        sets = [w for s in (*SHORT, *words) for w in ("--set", s)]
+        sets = set_words(*SHORT, *words)
         example = os.path.join(EXAMPLES, "pendulum-diffusion-ql.conf")
         first = policy(ctl("run", example, "--from", checkpoint, *sets))
         equal(policy(ctl("run", example, "--from", checkpoint, *sets, "--set", "Distribution.Policy=single-learner-fine")), first, algorithm)
@@ -402,11 +402,10 @@ def goes_on():
     # Episodes have 200 steps, so the first round ends inside of one.
     checkpoint = re.search(r"^checkpoint (.*)$", offline("bc", data, *words, "Job.StopSteps=128").out, re.M)[1]
     other = rollouts(checkpoint, "other", 10)
-    longer = [w for s in words for w in ("--set", s)]
 
     def on(file, *sets):
-        return policy(ctl("run", os.path.join(EXAMPLES, "pendulum-bc.conf"), "--from", checkpoint, *longer,
-                          *(w for s in (f"Learner.Dataset={file}/main_data.hdf5", *sets) for w in ("--set", s))))
+        return policy(ctl("run", os.path.join(EXAMPLES, "pendulum-bc.conf"), "--from", checkpoint,
+                          *set_words(*words, f"Learner.Dataset={file}/main_data.hdf5", *sets)))
 
     equal(on(data), policy(offline("bc", data, *words)), "policies of a job and of its second half")
     on(data, "Actor.RolloutSteps=100")

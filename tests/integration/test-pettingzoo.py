@@ -3,9 +3,7 @@
 """Several agents in Python: environments of PettingZoo's parallel kind step as they do without actord, and give one policy however they are run."""
 import glob, json, os
 from story import *
-from tools import virtual
-
-VENV = os.path.join(BUILD, "venv-agents")
+from tools import AGENTS_VENV as VENV, bridged
 
 # Agents leave one after another; `fault` breaks a rule.
 MODULE = '''
@@ -112,9 +110,7 @@ LearningRate=0.01
 
 def places():
     """The packages, and the directory with our module."""
-    if not os.path.exists(os.path.join(BUILD, "env-gym.so")):
-        raise Skip("env-gym.so is not built: there was no python3-dev")
-    virtual(VENV, "requirements-agents.txt")
+    bridged()
     folder = os.path.join(STATE, "modules")
     os.makedirs(folder, exist_ok=True)
     for name, text in ("relay", MODULE), ("turns", "def env():\n    pass\n"):

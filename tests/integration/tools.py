@@ -8,6 +8,7 @@ from story import *
 REQUIREMENTS = "requirements-tools.txt"
 VENV = os.path.join(BUILD, "venv-tools")
 PYTHON = os.path.join(VENV, "bin", "python")
+AGENTS_VENV = os.path.join(BUILD, "venv-agents")
 
 
 def named(requirements):
@@ -48,6 +49,14 @@ def virtual(venv, requirements):
         reason = None if is_installed(venv, path) else install(venv, path)
     if reason:
         raise Skip(f"the package index did not give what {requirements} names: {reason}")
+
+
+def bridged():
+    """The virtual environment of jobs with several agents in Python, for a build that has the bridge to Python."""
+    if not os.path.exists(os.path.join(BUILD, "env-gym.so")):
+        raise Skip("env-gym.so is not built: there was no python3-dev")
+    virtual(AGENTS_VENV, "requirements-agents.txt")
+    return AGENTS_VENV
 
 
 def foreign(code, *words, timeout=60):
