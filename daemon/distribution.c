@@ -20,7 +20,7 @@ enum { ROUNDS_LEAST = 4, ROUNDS_MOST = 64 };
 
 /* The part of an update that each of several learners does alone (taking rollouts, values, Adam). */
 #define OWN_SHARE   0.1
-#define REDUCE_NSEC 100e3 /* the time for sharing a gradient, for each doubling of the learners */
+#define REDUCE_NSEC 60e3 /* the time for sharing a gradient, for each doubling of the learners */
 /* The time of an invocation's order and answer if CPUs are free, in nanoseconds. If they take longer, the
  * host is busy. */
 #define HAND_OVER    20e3
