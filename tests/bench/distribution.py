@@ -17,8 +17,8 @@ from story import *
 RUNS = int(sys.argv[sys.argv.index("--runs") + 1]) if "--runs" in sys.argv else 3
 # An update of one gradient, so that a round is almost all acting.
 ACTING = ("Scaling.Actors=2", "Actor.RolloutSteps=256", "Learner.Epochs=1", "Learner.Updates=full-batch", "Learner.MinibatchSize=",
-          "Job.StopReturn=", "Learner.Threads=1")
-NETWORKS = {"64 64": 40_000, "512 512": 6_000, "1024 1024": 2_000}
+          "Job.StopReturn=", "Learner.Threads=1", "Learner.OrthogonalInit=no")  # the start of large orthogonal layers takes longer than such a run
+NETWORKS = {"64 64": 80_000, "512 512": 20_000, "1024 1024": 8_000}
 # For several learners: enough steps for some seconds, since the start is not compared.
 LEARNING = {"64 64": 131_072, "256 256": 16_384, "512 512": 8_192}
 
@@ -96,7 +96,7 @@ def estimates():
 
 def fused():
     for actors, steps in (1, 128), (2, 256), (8, 64):
-        base = (f"Scaling.Actors={actors}", f"Actor.RolloutSteps={steps}", "Learner.Epochs=1", "Job.StopReturn=", "Job.StopSteps=60000",
+        base = (f"Scaling.Actors={actors}", f"Actor.RolloutSteps={steps}", "Learner.Epochs=1", "Job.StopReturn=", "Job.StopSteps=1200000",
                 "Billing.ColdStartSec=0")
         compare(f"CartPole-v1, {actors} actors, rollouts of {steps} steps, one epoch", "cartpole",
                 {"coarse": (*base,), "fused": (*base, "Distribution.Policy=fused"),

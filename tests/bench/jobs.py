@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Whole jobs, measured from outside: learning, wall time, start-up, memory, what the sandbox costs. Medians; A and B alternate. Prints a table; never fails.
 
-jobs.py [cartpole] [hopper] [sandbox] [start] [clock] [memory] [--seeds N]; all but hopper by default (hopper takes ten minutes)."""
+jobs.py [cartpole] [hopper] [sandbox] [start] [clock] [evaluation] [memory] [--seeds N]; all but hopper by default (hopper takes ten minutes)."""
 import os, statistics, sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from story import *
@@ -70,6 +70,20 @@ def clock():
         line(f"{name}: emulated clock / wall clock, median", f"{median([r.emulated_s / r.wall_s for r in runs]):.3f}", "0.95 .. 1.05")
 
 
+def evaluation():
+    """What it saves to play an evaluation beside the next round. A target that no return reaches makes a job wait for each evaluation."""
+    for name, pairs, sets in (("cartpole", 6, ("Actor.EnvsPerActor=8", "Actor.RolloutSteps=256", "Job.StopSteps=40960", "Evaluation.Episodes=60")),
+                              ("hopper", 4, ("Actor.RolloutSteps=2048", "Job.StopSteps=24576", "Evaluation.Episodes=100"))):
+        waits, beside = [], []
+        for i in range(pairs):
+            for arm, target in ((waits, "100000"), (beside, "")) if i % 2 else ((beside, ""), (waits, "100000")):
+                arm.append(run(name, "Scaling.Actors=2", "Job.StopReturn=", f"Evaluation.StopReturn={target}", *sets, seed=1, ok=False))
+        equal(len({r.policy_sha256 for r in waits + beside}), 1, "policies")
+        line(f"{name}: an evaluation before the next round, wall, median", f"{median([r.wall_s for r in waits]):.2f} s")
+        line("  beside the next round", f"{median([r.wall_s for r in beside]):.2f} s",
+             f"faster in {sum(b.wall_s < w.wall_s for w, b in zip(waits, beside))} of {pairs} pairs")
+
+
 def ledger(r):
     return sqlite3.connect(f"file:{r.state_directory}/ledger.sqlite?mode=ro", uri=True)
 
@@ -113,6 +127,7 @@ def memory():
         line(f"resident memory of {comm} (of it not backed by a file)", f"{rss / 1024:.1f} ({own / 1024:.1f}) MiB", bar)
 
 
-wanted = [a for a in sys.argv[1:] if a in ("cartpole", "hopper", "sandbox", "start", "clock", "memory")] or ["cartpole", "start", "clock", "memory", "sandbox"]
+wanted = [a for a in sys.argv[1:] if a in ("cartpole", "hopper", "sandbox", "start", "clock", "evaluation", "memory")] or [
+    "cartpole", "start", "clock", "evaluation", "memory", "sandbox"]
 for name in wanted:
     globals()[name]()
