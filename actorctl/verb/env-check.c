@@ -183,8 +183,9 @@ static void print_rates(const Options *options, const char *environment, const R
                         level);
         if (isfinite(outside))
                 print_outside(inside, outside);
-        printf("\nmedians of %u runs%s, per CPU second, random actions\n", rates->rates[1]->len,
-                        isfinite(outside) ? " each, by turns" : "; a plugin runs nowhere else");
+        printf("\nmedians of %u runs%s, per CPU second, random actions%s\n", rates->rates[1]->len,
+                        isfinite(outside) ? " each, by turns" : "",
+                        isfinite(outside) ? "" : "; a plugin runs only in the sandbox");
 }
 
 ExitStatus env_bench(const Options *options, const char *environment) {

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "learner/kernel/kernels.h"
 #include "learner/gradient.h"
 #include "learner/kernel/kernels.h"
 #include "lib/forward.h"
