@@ -260,7 +260,7 @@ def learning_tables_are_current():
 
 def comparisons_are_current():
     for script in ("iot5g", "off_policy", "simppo", "shares", "pi_ft", "generative", "phydrl", "phydrl_steps", "scale", "stormwater",
-                   "stormwater_gamma"):
+                   "stormwater_gamma", "samples"):
         r = subprocess.run([f"tests/experiments/{script}.py", "check"], capture_output=True, text=True)
         assert r.returncode == 0, r.stderr
 
