@@ -96,8 +96,8 @@ def estimates():
 
 def fused():
     for actors, steps in (1, 128), (2, 256), (8, 64):
-        base = (f"Scaling.Actors={actors}", f"Actor.RolloutSteps={steps}", "Learner.Epochs=1", "Job.StopReturn=", "Job.StopSteps=1200000",
-                "Billing.ColdStartSec=0")
+        base = (f"Scaling.Actors={actors}", f"Actor.RolloutSteps={steps}", "Learner.Epochs=1", "Learner.Threads=1", "Job.StopReturn=",
+                "Job.StopSteps=1200000", "Billing.ColdStartSec=0")
         compare(f"CartPole-v1, {actors} actors, rollouts of {steps} steps, one epoch", "cartpole",
                 {"coarse": (*base,), "fused": (*base, "Distribution.Policy=fused"),
                  "fused, 2 threads": (*base, "Distribution.Policy=fused", "Learner.Threads=2")})
