@@ -14,6 +14,7 @@
  *
  * Memory is writable or executable, never both. Memory that was mapped without PROT_EXEC never becomes
  * executable: code comes only from mapped files. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -47,6 +48,7 @@ typedef enum Hold {
         HOLD_FILE_CODE,      /* mmap(): not executable, or code of a file */
         HOLD_OWN_CODE,       /* mmap(): as HOLD_FILE_CODE, and not onto shared futex words */
         HOLD_OWN_ADDRESSES,  /* munmap(), mremap(): not of or onto shared futex words */
+        HOLD_NO_HOLES,       /* madvise(): not MADV_REMOVE */
         HOLD_OWN_WORDS,      /* futex(): on the process's own words, or the words that it shares */
         HOLD_READING,        /* open for reading, without creating */
         /* SIGABRT to itself: any other signal, above all SIGKILL, could look like one from outside */
@@ -112,7 +114,8 @@ static const Allowed calls[] = {
                         "buffered output asks whether it goes to a terminal" },
         { "lseek", LIBRARIES | LEARNER, HOLD_NOTHING, "positions in files" },
         { "lstat", LIBRARIES, HOLD_NOTHING, "as stat" },
-        { "madvise", ALL, HOLD_NOTHING, "allocators give memory back" },
+        { "madvise", ACTORS, HOLD_NO_HOLES, "allocators give memory back" },
+        { "madvise", LEARNER, HOLD_NOTHING, "as for actors" },
         { "mmap", BUILTIN, HOLD_DATA, "large allocations" },
         { "mmap", LIBRARIES, HOLD_OWN_CODE, "allocations, libraries" },
         { "mmap", LEARNER, HOLD_FILE_CODE, "allocations, libraries, shared segments" },
@@ -229,6 +232,24 @@ static int add_own_addresses(scmp_filter_ctx filter, int number, bool is_mremap)
         return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, is_mremap ? 2 : 1, rules);
 }
 
+/* Allows each advice but MADV_REMOVE, which takes pages out of a segment. The kernel counts a new page as
+ * memory of the process that touches it first. That would be the learner, when it reads the rollout: an
+ * actor could fill the learner's memory, and have more than its own. MADV_REMOVE has bits 0 and 3. The
+ * kernel looks at 32 bits of the advice and a filter at 64, so the rules compare single bits. */
+static int add_madvise(scmp_filter_ctx filter, int number) {
+        static const struct {
+                uint64_t mask, value;
+        } others[] = { { 1, 0 }, { 8, 0 }, { 2, 2 }, { 4, 4 }, { 16, 16 }, { 32, 32 }, { 64, 64 } };
+        int r = 0;
+
+        static_assert(MADV_REMOVE == 9, "bits above");
+
+        for (size_t i = 0; i < ELEMENTSOF(others) && r >= 0; i++)
+                r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1,
+                                SCMP_A2(SCMP_CMP_MASKED_EQ, others[i].mask, others[i].value));
+        return r;
+}
+
 /* Allows futex(). FUTEX_REQUEUE and FUTEX_WAKE_OP are not allowed on shared words, since their second
  * address is in another argument. */
 static int add_futex(scmp_filter_ctx filter, int number) {
@@ -267,6 +288,7 @@ static int add(scmp_filter_ctx filter, const Allowed *call, int number, bool own
         case HOLD_OWN_ADDRESSES:
                 return own ? add_own_addresses(filter, number, strcmp(call->name, "mremap") == 0)
                            : seccomp_rule_add(filter, allow, number, 0);
+        case HOLD_NO_HOLES: return add_madvise(filter, number);
         case HOLD_OWN_WORDS:
                 return own ? add_futex(filter, number) : seccomp_rule_add(filter, allow, number, 0);
         case HOLD_READING:

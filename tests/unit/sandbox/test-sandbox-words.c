@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An actor can wake another process by a futex only on the words of shared memory on which both wait. A
- * child reports by its exit status, as in test-sandbox.c. */
+/* An actor can wake another process by a futex only on the words of shared memory on which both wait. It can
+ * take no page out of shared memory. A child reports by its exit status, as in test-sandbox.c. */
 #include <errno.h>
 #include <glib.h>
 #include <linux/futex.h>
@@ -54,6 +54,22 @@ static int act_move_onto_words(void) {
                                                                                                 : REFUSED;
 }
 
+/* Takes a page out of shared memory, by the number of the advice, or by another number that the kernel takes
+ * for it. */
+static int remove_page(long advice) {
+        char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+        return p == MAP_FAILED || syscall(SYS_madvise, p, 4096L, advice) >= 0 ? WORKED : REFUSED;
+}
+
+static int act_hole(void) {
+        return remove_page(MADV_REMOVE);
+}
+
+static int act_hole_by_another_number(void) {
+        return remove_page((1L << 32) + MADV_REMOVE);
+}
+
 static const struct {
         const char *name;
         int (*act)(void);
@@ -64,6 +80,8 @@ static const struct {
         { "move-words", act_move_words },
         { "map-over-words", act_map_over_words },
         { "move-onto-words", act_move_onto_words },
+        { "hole", act_hole },
+        { "hole-by-another-number", act_hole_by_another_number },
 };
 
 /* A forbidden call ends a built-in environment or a plugin; an interpreter gets an errno. */
@@ -95,13 +113,18 @@ static void test_words(gconstpointer data) {
 }
 
 /* Calls that the same filter allows: futexes on shared words and on the process's own locks, and calls that
- * map, move and unmap its own memory. */
+ * map, move, give back and unmap its own memory. */
 static int act_wait(void) {
+        /* A kernel without huge pages refuses some of these; the filter would end the process. */
+        static const int advices[] = { MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_NOHUGEPAGE,
+                MADV_WILLNEED };
         static uint32_t lock;
         char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
         if (p == MAP_FAILED)
                 return WORKED;
+        for (size_t i = 0; i < G_N_ELEMENTS(advices); i++)
+                (void) madvise(p, 4096, advices[i]);
         p = mremap(p, 4096, 1 << 20, MREMAP_MAYMOVE);
         if (p == MAP_FAILED || munmap(p, 1 << 20) < 0)
                 return WORKED;
