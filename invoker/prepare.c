@@ -54,7 +54,9 @@ int prepare_sandboxes(Placement *place) {
         if (r < 0)
                 return invoker_complain(r, "the sandbox cannot be built");
         place->plugin_path = plugin_path(place);
-        return fork_leave_host();
+        /* A sandbox that could not be built may have left a directory for roots, which is empty. At level
+         * process the learner needs the host's linker and libraries, and a plugin needs /proc. */
+        return place->level >= SANDBOX_LEVEL_USERNS ? fork_leave_host() : 0;
 }
 
 int prepare_seal_policy(Invoker *invoker) {

@@ -14,22 +14,28 @@
         "[Job]\nEnvironment=CartPole-v1\nStopSteps=64\n[Actor]\nRolloutSteps=32\n[Learner]\n" \
         "MinibatchSize=32\n"
 
-/* From now on mount() fails with this error, also in the program that this process becomes. */
-static void refuse_mounts(int error) {
+/* From now on this call fails with this error, also in the program that this process becomes. */
+static void refuse_call(int number, int error) {
         scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 
-        if (!filter || seccomp_rule_add(filter, SCMP_ACT_ERRNO((uint32_t) error), SCMP_SYS(mount), 0) < 0 ||
+        if (!filter || seccomp_rule_add(filter, SCMP_ACT_ERRNO((uint32_t) error), number, 0) < 0 ||
                         seccomp_load(filter) < 0)
                 _exit(1);
         seccomp_release(filter);
 }
 
 static void forbid_mounts(void) {
-        refuse_mounts(EPERM);
+        refuse_call(SCMP_SYS(mount), EPERM);
+}
+
+/* As in a container whose filter is older than this call: the directory for the roots can be mounted, and
+ * then no root can be finished. */
+static void forbid_attributes(void) {
+        refuse_call(SCMP_SYS(mount_setattr), EPERM);
 }
 
 static void lack_memory(void) {
-        refuse_mounts(ENOMEM);
+        refuse_call(SCMP_SYS(mount), ENOMEM);
 }
 
 /* Starts a small job under such a filter. False: the test is skipped. */
@@ -41,16 +47,25 @@ static bool start(Job *job, gconstpointer level, void (*before_exec)(void)) {
         return job_start_or_skip(job);
 }
 
-static void test_forbidden(gconstpointer level) {
+static void run_at_level_process(gconstpointer level, void (*before_exec)(void)) {
         const Record *ended;
         Job job;
 
-        if (!start(&job, level, forbid_mounts))
+        if (!start(&job, level, before_exec))
                 return;
         ended = job_run(&job);
         g_assert_cmpuint(ended->end, ==, PLAN_END_FINISHED);
         g_assert_cmpuint(job_find(&job, RECORD_STARTED)->level, ==, SANDBOX_LEVEL_PROCESS);
         job_done(&job);
+}
+
+static void test_forbidden(gconstpointer level) {
+        run_at_level_process(level, forbid_mounts);
+}
+
+/* The invoker must stay on the host's file system, where the learner finds its linker. */
+static void test_half_built(gconstpointer level) {
+        run_at_level_process(level, forbid_attributes);
 }
 
 static void test_momentary(gconstpointer level) {
@@ -114,6 +129,7 @@ int main(int argc, char **argv) {
                 return 0;
 
         g_test_add_data_func("/prepare/forbidden", level_full(), test_forbidden);
+        g_test_add_data_func("/prepare/half-built", level_full(), test_half_built);
         g_test_add_data_func("/prepare/momentary", level_full(), test_momentary);
         g_test_add_func("/prepare/claim", test_claim);
         return job_tests_run();
