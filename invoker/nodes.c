@@ -312,7 +312,7 @@ void nodes_want(Nodes *nodes, uint32_t n_containers, const uint32_t used[], uint
 }
 
 static int carrier_start(Nodes *nodes, Node *node, int stream_fd) {
-        int pair[2];
+        int pair[2], r;
         pid_t pid;
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -321,6 +321,7 @@ static int carrier_start(Nodes *nodes, Node *node, int stream_fd) {
         (void) fcntl(pair[0], F_SETFL, O_NONBLOCK);
         nodes->meters[node - nodes->nodes] = (CarrierMeter){};
         pid = fork();
+        r = pid < 0 ? -errno : 0;
         if (pid == 0) {
                 void *meters;
 
@@ -333,7 +334,7 @@ static int carrier_start(Nodes *nodes, Node *node, int stream_fd) {
         (void) close(pair[1]);
         if (pid < 0) {
                 (void) close(pair[0]);
-                return -EAGAIN;
+                return r;
         }
         node->pid = pid;
         node->metered = true;
@@ -387,14 +388,38 @@ static int over(Nodes *nodes, Node *node, NodeNews *ret) {
         return 1;
 }
 
+/* An environment that does not load on one node may load on another, and this host may lack a process for a
+ * moment. But each try costs an allocation, so their number is limited. */
+static void count_unready(Nodes *nodes, const char *words) {
+        if (nodes->refused || ++nodes->n_unready < UNREADY_MAX)
+                return;
+        nodes->refused = true;
+        nodes->n_wanted = 0;
+        for (uint32_t i = 0; i < NODES_MAX; i++)
+                nodes->n_wanted += nodes->nodes[i].state == NODE_GREETING ||
+                                   nodes->nodes[i].state == NODE_READY;
+        /* actord-cluster withdraws the nodes that are still pending. */
+        request(nodes, CLUSTER_WANT, nodes->n_wanted, 0);
+        fprintf(stderr,
+                        "actord-invoker: no further node is asked for: %u nodes in a row came up and "
+                        "could not begin, the last because %s\n",
+                        nodes->n_unready, words);
+}
+
 static int came_up(Nodes *nodes, Node *node, const ClusterEvent *event, int stream_fd, NodeNews *ret) {
+        char words[96];
+        int r;
+
         if (stream_fd < 0 || node->state != NODE_PENDING || nodes->ending) {
                 request(nodes, CLUSTER_RELEASE, 0, node->number);
                 return 0;
         }
-        if (carrier_start(nodes, node, stream_fd) < 0) {
+        r = carrier_start(nodes, node, stream_fd);
+        if (r < 0) {
+                (void) snprintf(words, sizeof(words), "no process for it here: %s", strerror(-r));
                 request(nodes, CLUSTER_RELEASE, 0, node->number);
-                leave(nodes, node, true, "this host has not enough memory for it");
+                leave(nodes, node, true, words);
+                count_unready(nodes, words);
                 return 0;
         }
         node->state = NODE_GREETING;
@@ -483,24 +508,6 @@ int nodes_hear_cluster(Nodes *nodes, NodeNews *ret) {
                 return 0;
         }
         return take_event(nodes, &event, stream_fd, ret);
-}
-
-/* An environment that does not load on one node may load on another. But each try costs an allocation, so
- * their number is limited. */
-static void count_unready(Nodes *nodes, const char *words) {
-        if (nodes->refused || ++nodes->n_unready < UNREADY_MAX)
-                return;
-        nodes->refused = true;
-        nodes->n_wanted = 0;
-        for (uint32_t i = 0; i < NODES_MAX; i++)
-                nodes->n_wanted += nodes->nodes[i].state == NODE_GREETING ||
-                                   nodes->nodes[i].state == NODE_READY;
-        /* actord-cluster withdraws the nodes that are still pending. */
-        request(nodes, CLUSTER_WANT, nodes->n_wanted, 0);
-        fprintf(stderr,
-                        "actord-invoker: no further node is asked for: %u nodes in a row came up and "
-                        "could not begin, the last because %s\n",
-                        nodes->n_unready, words);
 }
 
 int nodes_hear_carrier(Nodes *nodes, uint32_t index, NodeNews *ret) {

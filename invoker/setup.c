@@ -221,7 +221,7 @@ void setup_cgroup(Placement *place) {
 
 /* Numbers of descriptors. FILES_OWN: those of the invoker itself, and those that a fork needs for a moment.
  * FILES_PROCESS: each process's page, eventfd, pidfd and three files of /proc. FILES_LEAF: each cgroup's
- * directory and its cpu.stat. */
+ * directory and its cpu.stat. Each node of a cluster has one, the socket to its carrier. */
 enum { FILES_OWN = 52, FILES_PROCESS = 6, FILES_LEAF = 2 };
 
 int setup_files(const Placement *place, uint32_t *ret_needed, uint32_t *ret_limit) {
@@ -236,6 +236,8 @@ int setup_files(const Placement *place, uint32_t *ret_needed, uint32_t *ret_limi
                 each++;
         needed = FILES_OWN + place->invoked->launch.n_mounts + place->n_actors +
                  each * (containers_all(place) + place->n_learners);
+        if (place->invoked->launch.cluster)
+                needed += place->settings->nodes.high;
         if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= needed)
                 return 0;
         *ret_needed = needed;
