@@ -276,16 +276,29 @@ static bool normaliser_possible(const Normaliser *m) {
 #define NUMBER_MOST (RANDOM_ORDINAL_MAX / 2)
 
 static bool streams_possible(const Learner *l) {
-        const SegmentLayout *layout = &l->context.page->segment;
-
-        for (uint32_t a = 0; a < l->batch->n_actors_max; a++) {
+        for (uint32_t a = 0; a < l->batch->n_actors_max; a++)
                 if (l->context.worker->ordinals[a] > NUMBER_MOST)
                         return false;
-                for (uint32_t e = 0; e < layout->envs; e++)
-                        if (segment_snapshot(l->context.segments[a], layout, 0, e)->episode > NUMBER_MOST)
-                                return false;
-        }
         return l->round <= NUMBER_MOST && l->policy_version <= NUMBER_MOST;
+}
+
+/* Whether this can be the state of slot s: its episode names a random stream, and a slot without an episode
+ * has made no steps. */
+static bool slot_possible(const Learner *l, const SlotState *state, uint32_t s) {
+        return state->episode <= NUMBER_MOST && (state->episode > 0 || l->episodes->elapsed_steps[s] == 0);
+}
+
+/* An actor writes the states of its slots, and may change them until the checkpoint is written. So an
+ * impossible state does not make a file useless. */
+static bool slots_possible(const Learner *l) {
+        const SegmentLayout *layout = &l->context.page->segment;
+
+        for (uint32_t a = 0; a < l->batch->n_actors_max; a++)
+                for (uint32_t e = 0; e < layout->envs; e++)
+                        if (!slot_possible(l, segment_snapshot(l->context.segments[a], layout, 0, e),
+                                            a * layout->envs + e))
+                                return false;
+        return true;
 }
 
 /* Checks the numbers on which later sums and indices rely. */
@@ -410,12 +423,18 @@ static bool slots_go_on(const Learner *l, const Safetensors *file) {
         return !dataset.theirs || !*dataset.theirs || !differs(l, file, SETTING_Actor_RolloutSteps, &steps);
 }
 
-/* Otherwise slots begin new episodes, and figures of unfinished episodes are dropped. */
-static void begin_slots(Learner *l, const Safetensors *file) {
+/* Otherwise slots begin new episodes, and figures of unfinished episodes are dropped. plays: no slot is
+ * used. */
+static void begin_slots(Learner *l, const Safetensors *file, bool plays) {
         const SegmentLayout *layout = &l->context.page->segment;
+        bool possible = slots_possible(l);
 
-        if (slots_go_on(l, file))
+        if (possible && slots_go_on(l, file))
                 return;
+        if (!possible && !plays && l->context.learner == 0)
+                (void) fprintf(stderr,
+                                "actord-learner: the checkpoint has an impossible state of an environment, "
+                                "which an actor wrote; all environments begin new episodes\n");
         for (uint32_t a = 0; a < l->batch->n_actors_max; a++)
                 for (uint32_t e = 0; e < layout->envs; e++)
                         memset(segment_snapshot(l->context.segments[a], layout, 0, e), 0, sizeof(SlotState));
@@ -491,7 +510,7 @@ static int restore_file(Learner *l, bool plays) {
         r = check_flights(l, checkpoint.file, plays);
         if (r < 0)
                 return r;
-        begin_slots(l, checkpoint.file);
+        begin_slots(l, checkpoint.file, plays);
         begin_state(l, checkpoint.file);
         if (l->context.learner == 0)
                 note_arithmetic(l, &checkpoint);

@@ -202,6 +202,7 @@ static void test_overlap_damage(void) {
                 /* Streams are numbered by versions, invocations and episodes, and there are 2^40 of each. */
                 case 8: async->bed.learner->policy_version = UINT64_C(1) << 40; break;
                 case 9: async->ordinals[2] = UINT64_C(1) << 40; break;
+                /* An actor writes this number, so the file is not refused: all slots begin anew. */
                 case 10:
                         segment_snapshot(
                                         async->bed.segments[1], &async->bed.page.segment, async->banks[1], 2)
@@ -212,7 +213,7 @@ static void test_overlap_damage(void) {
                 again->bed.learner->context.checkpoint_fd = fd;
                 silenced = silence();
                 g_assert_cmpuint(bed_order(&again->bed, (Order){ .kind = ORDER_RESTORE }).fault, ==,
-                                k == 0 ? FAULT_NONE : FAULT_CHECKPOINT);
+                                k == 0 || k == 10 ? FAULT_NONE : FAULT_CHECKPOINT);
                 unsilence(silenced);
                 (void) close(fd);
                 async->arrival = kept;

@@ -76,6 +76,48 @@ static void test_round_trip(void) {
         place_close(&place);
 }
 
+/* An actor may write anything into the states of its slots until the checkpoint is written. The policy is
+ * restored nevertheless, and all slots begin new episodes. */
+static void check_impossible_slot(uint64_t episode) {
+        Bed before = {}, after = {};
+        Answer written, restored;
+        Place place;
+        int fd, kept;
+
+        place_open(&place);
+        open_bed(&before, "", place.fd, -1);
+        bed_restore(&before);
+        (void) play(&before, 0, 3, 0);
+        segment_snapshot(before.segments[1], &before.page.segment, 1, 2)->episode = episode;
+        before.learner->episodes->elapsed_steps[5] = 1;
+        fd = checkpoint(&before, &place, 3, &written);
+
+        open_bed(&after, "", place.fd, fd);
+        kept = silence();
+        restored = bed_restore(&after);
+        unsilence(kept);
+        g_assert_cmpuint(restored.round, ==, 3);
+        g_assert_cmpmem(restored.sha256, 32, written.sha256, 32);
+        for (uint32_t s = 0; s < 6; s++) {
+                const SlotState *state =
+                                segment_snapshot(after.segments[s / 3], &after.page.segment, 0, s % 3);
+
+                g_assert_cmpuint(state->episode, ==, 0);
+                g_assert_cmpuint(after.learner->episodes->elapsed_steps[s], ==, 0);
+        }
+        (void) play(&after, 3, 5, 1);
+
+        (void) close(fd);
+        bed_close(&before);
+        bed_close(&after);
+        place_close(&place);
+}
+
+static void test_impossible_slot(void) {
+        check_impossible_slot(UINT64_MAX);
+        check_impossible_slot(0); /* of a slot that is one step into an episode */
+}
+
 /* A killed life left files under another user id, which the next life cannot open, so it replaces them. Here
  * symbolic links take the place of such files, since root can open any file. */
 static void test_leftovers(void) {
@@ -472,6 +514,7 @@ static void test_convolutions(void) {
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/checkpoint/round-trip", test_round_trip);
+        g_test_add_func("/checkpoint/impossible-slot", test_impossible_slot);
         g_test_add_func("/checkpoint/leftovers", test_leftovers);
         g_test_add_func("/checkpoint/fewer-statistics", test_fewer_statistics);
         g_test_add_func("/checkpoint/format-1", test_format_1);
