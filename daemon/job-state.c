@@ -73,9 +73,12 @@ int job_save(Job *job) {
 
         assert(job);
 
-        /* The end of a job (end.noted) writes the whole row, with all changes that would be written here. */
-        if (job->end.noted)
+        /* The end of a job (end.noted) writes the whole row, with all changes that would be written here. A
+         * job that stays unsaved would never leave the list of jobs. */
+        if (job->end.noted) {
+                job->unsaved = false;
                 return 0;
+        }
         r = ledger_job_update(job->context->ledger, &job->row);
         job->unsaved = r < 0;
         if (r < 0)

@@ -81,10 +81,34 @@ static void test_unmarked(void) {
         manager_unfixture(manager);
 }
 
+/* A change that could not be written is written with the job's end. After that the job has nothing unsaved, so
+ * it can leave the list of jobs. */
+static void test_unsaved_at_end(void) {
+        Manager *manager = manager_fixture();
+        uint64_t id = add_row(manager, MANAGER_JOB_TEXT, "running");
+        sqlite3 *db = manager->context.ledger->db;
+        Job *job;
+
+        manager->context.state_directory = (char *) "/nowhere";
+        assert_ok(manager_load_jobs(manager));
+        job = jobs_find(&manager->context.jobs, id);
+        g_assert_nonnull(job);
+        g_assert_cmpint(sqlite3_exec(db, "PRAGMA query_only = 1", NULL, NULL, NULL), ==, SQLITE_OK);
+        g_assert_cmpint(job_save(job), ==, -EROFS);
+        g_assert_true(job->unsaved);
+        g_assert_cmpint(sqlite3_exec(db, "PRAGMA query_only = 0", NULL, NULL, NULL), ==, SQLITE_OK);
+
+        job->end.noted = true;
+        assert_ok(job_save(job));
+        g_assert_false(job->unsaved);
+        manager_unfixture(manager);
+}
+
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/manager/unreadable", test_unreadable);
         g_test_add_func("/manager/no-memory", test_no_memory);
         g_test_add_func("/manager/unmarked", test_unmarked);
+        g_test_add_func("/manager/unsaved-at-end", test_unsaved_at_end);
         return g_test_run();
 }
