@@ -122,7 +122,8 @@ bool distribution_measured(const DistributionFacts *facts, const JobSettings *se
         assert(facts);
         assert(settings);
 
-        if (facts->n_rounds < ROUNDS_LEAST)
+        /* An invoker may report rounds without a step. They tell nothing about a round's time. */
+        if (facts->n_rounds < ROUNDS_LEAST || facts->n_steps == 0)
                 return false;
         return settings->clock == CLOCK_MODEL || facts->round_nsec >= MEASURED_NSEC ||
                facts->n_rounds >= ROUNDS_MOST;

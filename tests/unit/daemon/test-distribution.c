@@ -275,6 +275,16 @@ static void test_meter(void) {
         g_assert_cmpuint(meter.facts.waiting_nsec, ==, 0);
 }
 
+/* Rounds without a step, which no honest invoker reports, lead to no decision. */
+static void test_no_steps(void) {
+        JobSettings s = settings_of(JOB);
+        DistributionFacts facts = { .n_rounds = 64, .round_nsec = 64 * 1000 * MSEC };
+
+        g_assert_false(distribution_measured(&facts, &s));
+        facts.n_steps = 1;
+        g_assert_true(distribution_measured(&facts, &s));
+}
+
 /* Rounds in which a replay store only fills are not measured, as the learner seems to have nothing to do. */
 static void test_replay(void) {
         JobSettings s = settings_of(
@@ -299,6 +309,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/distribution/model", test_model);
         g_test_add_func("/distribution/measures", test_measures);
         g_test_add_func("/distribution/meter", test_meter);
+        g_test_add_func("/distribution/no-steps", test_no_steps);
         g_test_add_func("/distribution/replay", test_replay);
         return g_test_run();
 }
