@@ -69,6 +69,7 @@ int plan_connect(int directory_fd, const char *name) {
 static int map_spool(PlanLink *link, int fd) {
         const SpoolHead *head;
         uint64_t bytes;
+        uint32_t n_records;
         void *map;
         int r, seals;
 
@@ -85,15 +86,16 @@ static int map_spool(PlanLink *link, int fd) {
                 return r;
 
         head = map;
+        /* Read once: the invoker can still change the head, and this number is used as an index later. */
+        n_records = __atomic_load_n(&head->n_records, __ATOMIC_RELAXED);
         if (head->magic != SPOOL_MAGIC || head->abi != RECORD_ABI || head->record_bytes != sizeof(Record) ||
-                        head->n_records == 0 ||
-                        (bytes - sizeof(SpoolHead)) / sizeof(Record) < head->n_records) {
+                        n_records == 0 || (bytes - sizeof(SpoolHead)) / sizeof(Record) < n_records) {
                 fd_unmap(map, bytes);
                 return -EBADMSG;
         }
         link->spool = head;
         link->spool_bytes = bytes;
-        link->n_records = head->n_records;
+        link->n_records = n_records;
         return 0;
 }
 
