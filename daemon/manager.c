@@ -209,7 +209,7 @@ static int open_ledger(Manager *manager) {
                                 ".recover` reads what is left of a damaged one).",
                                 path);
         else if (r < 0)
-                log_line(LOG_ERR, "The ledger %s cannot be opened: %s%s.", path, g_strerror(-r),
+                log_line(LOG_ERR, "The ledger %s cannot be opened: %s%s.", path, ledger_error_words(r),
                                 limit_advice(r));
         if (r >= 0 && ledger_is_full(manager->context.ledger))
                 commit_failed(&manager->context, -ENOSPC);

@@ -164,6 +164,9 @@ const char *ledger_error_words(int error) {
         case -EUCLEAN:
                 return "its file is damaged, was cut short, or is not a regular file: restore a "
                        "copy of it, or move it away and restart actord";
+        case -ETXTBSY:
+                return "another program, such as sqlite3, is writing to it: let that program end its "
+                       "transaction";
         default: return strerror(-error);
         }
 }
@@ -226,6 +229,9 @@ static int ledger_setup(Ledger *ledger, const char *path, void (*checking)(uint6
                 ledger->db = NULL;
                 r = ledger_read(ledger, path, check, absent);
         }
+        /* This daemon has the lock, so no other daemon writes. */
+        if (r == -EBUSY)
+                return -ETXTBSY;
         if (r < 0 || in_memory)
                 return r;
         (void) !pwrite(ledger->lock_fd, LOCK_MARK, strlen(LOCK_MARK), 0);

@@ -63,8 +63,9 @@ typedef struct LedgerCheckpoint {
         size_t scheduler_bytes;
 } LedgerCheckpoint;
 
-/* Opens or makes a ledger. path: a file, or ":memory:". 0; -EBUSY: another daemon has it; -EUCLEAN: the
- * file is damaged, is not a ledger, or has a newer schema; else -errno. */
+/* Opens or makes a ledger. path: a file, or ":memory:". 0; -EBUSY: another daemon has it; -ETXTBSY: another
+ * program has been writing to it for some seconds; -EUCLEAN: the file is damaged, is not a ledger, or has a
+ * newer schema; else -errno. */
 int ledger_open(const char *path, Ledger **ret);
 /* Like ledger_open(). If the last daemon was killed, the whole file is read; before that, `checking` gets
  * its size. */
