@@ -44,12 +44,27 @@ static int append_lines(sd_bus_message *reply, const Bill *bill) {
         return r;
 }
 
+/* Loads the job's sums, unless they are loaded. Without this check, a job whose records cannot be read would
+ * have a bill of zero. */
+static int load_sums(Job *job, sd_bus_error *error) {
+        int r;
+
+        r = job_load_summary(job);
+        return r < 0 ? sd_bus_error_set_errnof(error, r,
+                                       "The records of job %" PRIu64 " could not be read: %s.", job->row.id,
+                                       ledger_error_words(r))
+                     : 0;
+}
+
 int method_get_bill(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         Bill bill;
         int r;
 
+        r = load_sums(job, error);
+        if (r < 0)
+                return r;
         bill_make(&job->progress.usage, job->sheet, &job->settings, &bill);
         r = sd_bus_message_new_method_return(m, &reply);
         if (r < 0)
@@ -418,6 +433,9 @@ int method_get_fleets(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         int r;
 
         r = sd_bus_message_read(m, "s", &name);
+        if (r < 0)
+                return r;
+        r = load_sums(job, error);
         if (r < 0)
                 return r;
         if (!usage_has_nodes(&job->progress.usage))
