@@ -65,6 +65,15 @@ void job_queue_end(Job *job) {
                 commit_failed(job->context, r);
 }
 
+int job_prepare_end(Job *job) {
+        int r;
+
+        assert(job);
+
+        r = job_load_progress(job, false);
+        return r < 0 && limit_may_pass(r) ? r : 0;
+}
+
 void job_finish(Job *job, uint32_t end, const char *sentence) {
         if (job->end.noted)
                 return;

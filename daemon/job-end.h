@@ -5,6 +5,10 @@
 
 #include "daemon/job.h"
 
+/* Loads the sums of the job's records, which its bill needs when it ends. A restarted daemon may not have
+ * read them yet. Negative: they cannot be read now, but another try may succeed, so the job should end
+ * later. */
+int job_prepare_end(Job *job);
 void job_finish(Job *job, uint32_t end, const char *sentence);
 /* Like job_finish(), for a queued job. A restarted daemon may not have read the records of such a job
  * yet. */

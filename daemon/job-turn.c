@@ -151,6 +151,7 @@ void job_ask_to_end(Job *job) {
 
 int job_stop(Job *job, uint32_t end, const char *reason) {
         LogEntry entry;
+        int r;
 
         assert(job);
         assert(end != PLAN_END_NOT && end < _PLAN_END_MAX);
@@ -166,6 +167,10 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
                         leave_checkpoint(job);
                 return 0;
         }
+
+        r = job_prepare_end(job);
+        if (r < 0)
+                return r;
 
         job->row.end_wanted = end;
         job_log_begin(&entry, job, MESSAGE_JOB_STOPPING);

@@ -24,7 +24,8 @@ int job_thaw(Job *job);
 void job_arm_runtime(Job *job);
 /* How much of RuntimeMaxSec= is left. now_usec: since 1970, as the times of the row. */
 uint64_t runtime_left_usec(const LedgerJob *row, uint64_t most_usec, uint64_t now_usec);
-/* Asks the job to end, and notes in the ledger that it was asked. 0; -ESRCH: it has ended already. */
+/* Asks the job to end, and notes in the ledger that it was asked. 0; -ESRCH: it has ended already; another
+ * negative errno: nothing has changed, since its records cannot be read now (job_prepare_end()). */
 int job_stop(Job *job, uint32_t end, const char *reason);
 /* Tells the job's invoker that the job was asked to end. Call this again when a restarted daemon has found
  * the job. */

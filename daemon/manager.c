@@ -428,8 +428,11 @@ static int take_up_jobs(Manager *manager) {
 
                 if (job_active(job))
                         r = job_adopt(job);
-                else if (job->state == JOB_QUEUED && job->row.end_wanted != PLAN_END_NOT)
-                        job_end_queued(job, job->row.end_wanted, NULL);
+                else if (job->state == JOB_QUEUED && job->row.end_wanted != PLAN_END_NOT) {
+                        r = job_prepare_end(job);
+                        if (r >= 0)
+                                job_end_queued(job, job->row.end_wanted, NULL);
+                }
                 if (r < 0)
                         return r;
         }

@@ -178,7 +178,7 @@ static void refuse(Manager *manager) {
                 if (job->state != JOB_QUEUED || !users_quota(manager->context.users, job->row.uid, &quota))
                         continue;
                 never = hold_never(&quota, &job->settings, price_sheet_currency(job->sheet));
-                if (!never)
+                if (!never || job_prepare_end(job) < 0)
                         continue;
                 sentence = g_strdup_printf("it cannot run any more: %s", never);
                 job_end_queued(job, PLAN_END_FAILED, sentence);

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include "daemon/job-turn.h"
 #include "daemon/job.h"
 #include "daemon/ledger/private.h"
 #include "tests/unit/manager-fixture.h"
@@ -81,8 +82,8 @@ static void test_unmarked(void) {
         manager_unfixture(manager);
 }
 
-/* A change that could not be written is written with the job's end. After that the job has nothing unsaved, so
- * it can leave the list of jobs. */
+/* A change that could not be written is written with the job's end. After that the job has nothing unsaved,
+ * so it can leave the list of jobs. */
 static void test_unsaved_at_end(void) {
         Manager *manager = manager_fixture();
         uint64_t id = add_row(manager, MANAGER_JOB_TEXT, "running");
@@ -104,11 +105,35 @@ static void test_unsaved_at_end(void) {
         manager_unfixture(manager);
 }
 
+/* A job in the queue that has run before is not ended while its records cannot be read, since its bill would
+ * be zero. */
+static void test_stop_without_memory(void) {
+        Manager *manager = manager_fixture();
+        uint64_t id = add_row(manager, MANAGER_JOB_TEXT, "queued");
+        Job *job;
+
+        manager->context.state_directory = (char *) "/nowhere";
+        assert_ok(manager_load_jobs(manager));
+        job = jobs_find(&manager->context.jobs, id);
+        g_assert_nonnull(job);
+        (void) sqlite3_hard_heap_limit64(sqlite3_memory_used());
+        g_assert_cmpint(job_stop(job, PLAN_END_INTERRUPTED, "a test asks for it"), ==, -ENOMEM);
+        (void) sqlite3_hard_heap_limit64(0);
+        g_assert_cmpint(job->state, ==, JOB_QUEUED);
+        g_assert_cmpuint(job->row.end_wanted, ==, PLAN_END_NOT);
+
+        assert_ok(job_stop(job, PLAN_END_INTERRUPTED, "a test asks for it"));
+        g_assert_true(job->end.durable);
+        assert_row(manager, id, "ended", "interrupted");
+        manager_unfixture(manager);
+}
+
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/manager/unreadable", test_unreadable);
         g_test_add_func("/manager/no-memory", test_no_memory);
         g_test_add_func("/manager/unmarked", test_unmarked);
         g_test_add_func("/manager/unsaved-at-end", test_unsaved_at_end);
+        g_test_add_func("/manager/stop-without-memory", test_stop_without_memory);
         return g_test_run();
 }
