@@ -63,6 +63,7 @@ static bool peer_may_be_invoker(const struct ucred *peer) {
 static int on_hello(const Hello *hello, const struct ucred *peer, void *userdata) {
         Job *job = userdata;
         uint64_t seq = 0;
+        bool started;
         int r;
 
         if (hello->job != job->row.id || hello->life != job->row.life)
@@ -78,13 +79,18 @@ static int on_hello(const Hello *hello, const struct ucred *peer, void *userdata
         plan_link_seek(job->link, seq);
         job->acknowledged = seq;
 
-        if (job->progress.started && job->progress.life == job->row.life)
+        started = job->progress.started && job->progress.life == job->row.life;
+        if (started)
                 job_watch_start(job);
         if (job->adopting) {
                 LogEntry entry;
 
                 job->adopting = false;
                 job->deadline = sd_event_source_disable_unref(job->deadline);
+                /* The daemon was restarted while the life began. An invoker that has not started is not
+                 * watched, so its start needs a deadline. */
+                if (!started)
+                        job_arm_deadline(job, START_TIMEOUT_USEC, "it did not start in time");
                 /* The kernel says which process is at the other end. A process id that the daemon noted
                  * before its restart may belong to another process by now. */
                 watch_invoker(job, (int) syscall(SYS_pidfd_open, peer->pid, 0));
