@@ -210,33 +210,10 @@ static void launch_failed(Job *job, const LaunchAnswer *answer) {
                         *answer->message ? answer->message : g_strerror(-answer->error),
                         limit_advice(answer->error));
         job->life_hopeless = !launch_may_pass(answer);
+        job->n_delays = 0;
         job->launch_failed = job->link_over = job->exited = true;
         job->launch = launch_call_free(job->launch);
         job_look(job);
-}
-
-static void on_answered(const LaunchAnswer *answer, int pid_fd, void *userdata) {
-        Job *job = userdata;
-        int r;
-
-        if (answer->error < 0) {
-                (void) close_fd(pid_fd);
-                launch_failed(job, answer);
-                return;
-        }
-
-        job->answer = *answer;
-        job->launch = launch_call_free(job->launch);
-        job_answer_keep(job);
-        if (pid_fd < 0 && answer->pid > 0)
-                pid_fd = (int) syscall(SYS_pidfd_open, answer->pid, 0);
-        watch_invoker(job, pid_fd);
-        job_changed(job, JOB_CHANGE_STATE);
-        r = connect_invoker(job);
-        if (r < 0) {
-                job->link_over = true;
-                job_look(job);
-        }
 }
 
 static void say_starting(Job *job) {
@@ -336,6 +313,55 @@ static void unnote_life(Job *job, const char *row_state, uint64_t started_usec) 
         (void) job_save(job);
 }
 
+/* Whether the spawner has put the launch off, since it has enough launches of the job's user already. Then
+ * no process was made. */
+static bool is_put_off(const Job *job, const LaunchAnswer *answer) {
+        return answer->step == LAUNCH_STEP_MESSAGE && answer->error == -EAGAIN &&
+               job->row.end_wanted == PLAN_END_NOT;
+}
+
+/* Takes the life back and begins it later. It must not count as a life that failed: after a restart of the
+ * host, all jobs of a user begin their next lives at once. */
+static void put_off(Job *job, const LaunchAnswer *answer) {
+        g_autofree char *sentence = g_strdup_printf("its launch was put off: %s", answer->message);
+        bool first = job->row.life == 1;
+
+        job->launch = launch_call_free(job->launch);
+        unnote_life(job, first ? "queued" : "running", first ? 0 : job->row.started_usec);
+        if (first && job->n_delays >= FIRST_DELAYS_MAX)
+                job_give_up(job, sentence);
+        else
+                begin_later(job, sentence);
+}
+
+static void on_answered(const LaunchAnswer *answer, int pid_fd, void *userdata) {
+        Job *job = userdata;
+        int r;
+
+        if (answer->error < 0) {
+                (void) close_fd(pid_fd);
+                if (is_put_off(job, answer))
+                        put_off(job, answer);
+                else
+                        launch_failed(job, answer);
+                return;
+        }
+
+        job->n_delays = 0;
+        job->answer = *answer;
+        job->launch = launch_call_free(job->launch);
+        job_answer_keep(job);
+        if (pid_fd < 0 && answer->pid > 0)
+                pid_fd = (int) syscall(SYS_pidfd_open, answer->pid, 0);
+        watch_invoker(job, pid_fd);
+        job_changed(job, JOB_CHANGE_STATE);
+        r = connect_invoker(job);
+        if (r < 0) {
+                job->link_over = true;
+                job_look(job);
+        }
+}
+
 /* Asks the spawner to launch the life. Closes checkpoint_fd in every case. Negative: *ret_what names what
  * failed. */
 static int launch_life(Job *job, int checkpoint_fd, const char **ret_what) {
@@ -396,7 +422,6 @@ static void begin_life(Job *job, int checkpoint_fd, uint64_t round) {
                 cannot_begin(job, what, r);
                 return;
         }
-        job->n_delays = 0;
         job_arm_deadline(job,
                         START_TIMEOUT_USEC + LAUNCH_ANSWER_MSEC(settings_scopes(&job->settings)) * 1000ull,
                         "it did not start in time");

@@ -323,7 +323,8 @@ static int take_seat(const Launch *launch, const Terms *terms, LaunchAnswer *ans
         if (n <= LAUNCHES_USER_MAX)
                 return 0;
         return answer_fail(answer, LAUNCH_STEP_MESSAGE, -EAGAIN,
-                        "%u launches of user %u hang: the file systems of their directories do not answer",
+                        "%u launches of user %u are under way, which is the limit: if they hang, the file "
+                        "systems of their directories do not answer",
                         n - 1, (unsigned) launch->submitter);
 }
 
