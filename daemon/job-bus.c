@@ -311,6 +311,7 @@ static int method_open_checkpoint(sd_bus_message *m, void *userdata, sd_bus_erro
         Job *job = userdata;
         _cleanup_close_ int fd = -EBADF;
         LedgerCheckpoint checkpoint = {};
+        bool none;
         int r;
 
         r = access_job(job, m, method_open_checkpoint, error);
@@ -319,6 +320,7 @@ static int method_open_checkpoint(sd_bus_message *m, void *userdata, sd_bus_erro
 
         r = ledger_checkpoint_newest(job->context->ledger, job->row.id, &checkpoint);
         free(checkpoint.scheduler);
+        none = r == -ENOENT;
         if (r >= 0)
                 r = fd = job_checkpoint_open(job->context->jobs_fd, &checkpoint);
         if (r < 0 && job->state == JOB_ENDED && !job_directory_exists(job->context->jobs_fd, job->row.id))
@@ -327,6 +329,10 @@ static int method_open_checkpoint(sd_bus_message *m, void *userdata, sd_bus_erro
                                 " have been removed, its checkpoints among them; its settings and its "
                                 "bill remain.",
                                 job->row.id);
+        if (r < 0 && !none)
+                return sd_bus_error_setf(error, BUS_ERROR(NoCheckpoint),
+                                "The newest checkpoint of job %" PRIu64 " cannot be opened: %s.",
+                                job->row.id, ledger_error_words(r));
         if (r < 0)
                 return sd_bus_error_set(error, BUS_ERROR(NoCheckpoint),
                                 "This job has no checkpoint: the first is written when IntervalSec= of "
