@@ -261,7 +261,7 @@ static int append_row(sd_bus_message *reply, const LedgerListed *row) {
  * rows. */
 static int add_to_page(const LedgerListed *listed, void *userdata) {
         Page *page = userdata;
-        const Job *job;
+        Job *job;
         LedgerListed row = *listed;
         int r;
 
@@ -270,8 +270,12 @@ static int add_to_page(const LedgerListed *listed, void *userdata) {
         page->n_seen++;
         page->last = row.id;
         job = jobs_find(&page->manager->context.jobs, row.id);
-        if (job)
+        if (job) {
+                /* After a restart the records of a job that went back to the queue are read when they are
+                 * first needed. */
+                (void) job_load_progress(job, false);
                 fill_in(job, &row);
+        }
         if (!wants(page->filter, &row))
                 return 0;
         r = append_row(page->reply, &row);
