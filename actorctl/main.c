@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* actorctl, the client: a table of verbs, which have files of their own. This file finds the verb. For a
  * misspelt verb it suggests a similar one. */
-#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
@@ -319,6 +318,7 @@ int main(int argc, char **argv) {
         Options options = {};
         g_auto(GStrv) arguments = NULL;
         ExitStatus status;
+        int r;
 
         keep_standard_descriptors();
         /* Text follows the user's locale, but numbers keep their decimal point. */
@@ -332,8 +332,9 @@ int main(int argc, char **argv) {
         if (status == STATUS_OK)
                 status = dispatch(&options, arguments);
         options_done(&options);
-        if (fflush(stdout) != 0 && errno != EPIPE && status == STATUS_OK) {
-                complain("standard output cannot be written: %s", g_strerror(errno));
+        r = stream_end(stdout);
+        if (r < 0 && status == STATUS_OK) {
+                complain("standard output cannot be written: %s", g_strerror(-r));
                 status = STATUS_FAILED;
         }
         return (int) status;

@@ -20,6 +20,7 @@ typedef struct Stream {
         /* The first bytes of a character that the next write completes. */
         char begun[CHARACTER_BYTES_MAX];
         size_t n_begun;
+        int error; /* of the first write that failed, except for -EPIPE; 0: there was none */
 } Stream;
 
 static Stream streams[] = { { .fd = STDOUT_FILENO }, { .fd = STDERR_FILENO } };
@@ -31,6 +32,12 @@ static size_t unfinished(const char *bytes, size_t n) {
                 if ((unsigned char) bytes[n - k] >= 0xc0)
                         return g_utf8_get_char_validated(bytes + n - k, (gssize) k) == (gunichar) -2 ? k : 0;
         return 0;
+}
+
+/* stdio drops bytes that it cannot write, and the next write may succeed. So the error is kept here. */
+static void note_error(Stream *stream, int r) {
+        if (r < 0 && r != -EPIPE && stream->error == 0)
+                stream->error = r;
 }
 
 static void append_lines(GString *to, const char *bytes, size_t n, bool utf8) {
@@ -59,6 +66,7 @@ static ssize_t write_sanitised(void *cookie, const char *bytes, size_t n) {
         append_lines(safe, text->str, text->len - stream->n_begun, stream->utf8);
         r = write_full(stream->fd, safe->str, safe->len);
         if (r < 0) {
+                note_error(stream, r);
                 errno = -r;
                 return 0; /* fopencookie() wants 0 for a failure */
         }
@@ -89,8 +97,17 @@ void stream_write_raw(FILE *stream, const char *bytes) {
         (void) fflush(stream);
         for (size_t i = 0; i < G_N_ELEMENTS(files); i++)
                 if (stream == files[i]) {
-                        (void) write_full(streams[i].fd, bytes, strlen(bytes));
+                        note_error(&streams[i], write_full(streams[i].fd, bytes, strlen(bytes)));
                         return;
                 }
         fputs(bytes, stream);
+}
+
+int stream_end(FILE *stream) {
+        int r = fflush(stream) != 0 && errno != EPIPE ? -errno : 0;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(files); i++)
+                if (stream == files[i])
+                        return streams[i].error;
+        return r;
 }

@@ -10,3 +10,7 @@ void streams_sanitise(void);
 /* Bypasses the sanitiser: for this program's control sequences (cursor, erasing), and text that the user
  * wants byte for byte. */
 void stream_write_raw(FILE *stream, const char *bytes);
+
+/* Writes what the stream still holds. 0; or a negative errno: this or an earlier part of the output could
+ * not be written. It is no error if the program that reads the output has ended. */
+int stream_end(FILE *stream);

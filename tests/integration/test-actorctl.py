@@ -51,6 +51,15 @@ def usage():
         equal(len(r.err.splitlines()), 1, f"lines for {words}: {r.err}")
 
 
+@story("output that does not fit on the disk is an error, however long it is")
+def full_disk():
+    assert len(ctl("keys", "--json").out) > 1 << 14, "this output is longer than the buffer of a stream"
+    for words in ["keys", "--json"], ["help"], ["env", "show", "CartPole-v1"]:
+        with open("/dev/full", "w") as full:
+            p = subprocess.run([CTL, *words], stdout=full, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=environment())
+        equal((p.returncode, p.stderr.count("standard output cannot be written: No space left on device")), (1, 1), f"{words}: {p.stderr}")
+
+
 @story("a path that is not a regular file is refused at once, except for a pipe from another program")
 def no_files():
     fifo, text = os.path.join(STATE, "fifo"), open(os.path.join(EXAMPLES, "cartpole.conf")).read()
