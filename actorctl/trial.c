@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -108,17 +110,47 @@ static size_t head_bytes(uint32_t kind) {
         return 0;
 }
 
+/* Makes a descriptor that shows the signals by which a user ends this program, where the caller has blocked
+ * them. Elsewhere they end the program, as usual. */
+static int open_signals(void) {
+        static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+        sigset_t set;
+
+        (void) sigemptyset(&set);
+        for (size_t i = 0; i < ELEMENTSOF(signals); i++)
+                (void) sigaddset(&set, signals[i]);
+        return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+/* Waits until there is something to read. 0; or -EINTR: there is a signal, which stays pending. */
+static int wait_for_rows(int fd, int signals_fd) {
+        struct pollfd p[] = { { fd, POLLIN, 0 }, { signals_fd, POLLIN, 0 } };
+        int r;
+
+        do
+                r = poll(p, ELEMENTSOF(p), -1);
+        while (r < 0 && errno == EINTR);
+        return r > 0 && p[1].revents ? -EINTR : 0;
+}
+
 int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *userdata) {
+        _cleanup_close_ int signals_fd = open_signals();
         g_autofree uint8_t *body = NULL;
         uint64_t n_episodes = 0;
         TrialSpec spec;
         bool has_spec = false;
         TrialRecord record;
 
-        while (read_full(fd, &record, sizeof(record)) >= 0) {
-                size_t n_head = head_bytes(record.kind);
-                TrialRow row = { .kind = record.kind, .spec = has_spec ? &spec : NULL };
+        for (;;) {
+                size_t n_head;
+                TrialRow row;
 
+                if (wait_for_rows(fd, signals_fd) < 0)
+                        return -EINTR;
+                if (read_full(fd, &record, sizeof(record)) < 0)
+                        return 0;
+                n_head = head_bytes(record.kind);
+                row = (TrialRow){ .kind = record.kind, .spec = has_spec ? &spec : NULL };
                 if (record.kind >= _TRIAL_RECORD_MAX || record.n_bytes > TRIAL_RECORD_BYTES_MAX ||
                                 record.n_bytes < n_head)
                         return -EBADMSG;
@@ -147,7 +179,6 @@ int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *u
                 }
                 take(&row, userdata);
         }
-        return 0;
 }
 
 /* Makes the launch as in run mode, but without a daemon. If this user may give away a range of user ids, the
@@ -304,6 +335,10 @@ ExitStatus trial_call(const TrialRequest *request, const JobFile *job_file, cons
         r = trial_rows_read(rows, &filled, take, userdata);
         rows = close_fd(rows);
         g_clear_pointer(&relay, relay_free);
+        if (r == -EINTR) {
+                complain("interrupted: no result is kept");
+                return STATUS_INTERRUPTED;
+        }
         if (r < 0) {
                 complain("%s sent an invalid answer: its process may have overwritten its own memory",
                                 job_file->settings.environment);

@@ -22,12 +22,14 @@ typedef struct TrialRow {
 typedef void (*TrialTake)(const TrialRow *row, void *userdata);
 
 /* Makes a trial. job_file names the environment; for CATALOGUE it may be any valid one. numbers: the doubles
- * that the request needs, or NULL. STATUS_OK and the verdict; or another status, with a message. */
+ * that the request needs, or NULL. STATUS_OK and the verdict; or another status, with a message. If the
+ * caller has blocked Ctrl-C and similar signals (follow_prepare()), they end the trial, with
+ * STATUS_INTERRUPTED; then the caller can remove its files. */
 ExitStatus trial_call(const TrialRequest *request, const JobFile *job_file, const GArray *numbers,
                 TrialTake take, void *userdata, TrialVerdict *ret);
 
 /* Reads the rows of the invoker and its actors, until their pipe ends. 0; -EBADMSG: a row does not fit this
- * request. */
+ * request; -EINTR: one of the signals above is pending. */
 int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *userdata);
 
 /* Prints what was wrong, by a verdict. STATUS_OK: nothing was, so nothing is printed. */

@@ -4,6 +4,7 @@
 #include "actorctl/export/rollouts.h"
 
 #include "actorctl/export/data-set.h"
+#include "actorctl/follow.h"
 #include "actorctl/recording/policy.h"
 #include "actorctl/trial.h"
 #include "lib/cleanup.h"
@@ -41,6 +42,7 @@ ExitStatus rollouts_export(const Options *options, const NamedCheckpoint *from, 
         JobFile job_file;
         ExitStatus status;
 
+        follow_prepare(); /* so that Ctrl-C leaves no part of the data set behind */
         status = job_file_load_text(&job_file, from->name, from->text, options->sets);
         if (status == STATUS_OK)
                 status = data_set_open(&set, options->output ?: default_name);

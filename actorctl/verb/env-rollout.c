@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "actorctl/file.h"
+#include "actorctl/follow.h"
 #include "actorctl/view/json.h"
 #include "actorctl/recording/recording.h"
 #include "actorctl/trial.h"
@@ -314,17 +315,18 @@ ExitStatus env_rollout(const Options *options, const char *environment) {
         JobFile job_file;
         ExitStatus status;
 
-        if (recording_wanted(options)) {
-                status = recording_new(options, &recording);
-                if (status != STATUS_OK)
-                        return status;
-                rollout.recording = recording;
-        }
         status = trial_submission(options, environment, &job_file);
-        if (status == STATUS_OK && recording)
+        if (status == STATUS_OK && recording_wanted(options))
                 job_file_want_pictures(&job_file);
         if (status == STATUS_OK)
                 status = fill(options, &job_file, &request, numbers);
+        if (status == STATUS_OK && recording_wanted(options)) {
+                /* Ctrl-C must leave no part of a recording behind. Earlier, while this program reads actions
+                 * from a pipe, Ctrl-C must end it. */
+                follow_prepare();
+                status = recording_new(options, &recording);
+                rollout.recording = recording;
+        }
         if (status == STATUS_OK)
                 status = trial_call(&request, &job_file, numbers, take_row, &rollout, &verdict);
         if (status == STATUS_OK)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Recordings: the episodes that an evaluation plays, as pictures. Where a recording is impossible, no file is left behind."""
-import glob, os, shutil, struct
+import glob, os, shutil, signal, struct, time
 from story import HOSTILE, STATE, ctl, equal, run, shared_library, story, tell
 
 kept = {}
@@ -141,6 +141,23 @@ def places():
     r = ctl("env", "show", "CartPole-v1", before=small(8))
     assert r.status == 1 and "raise the limit of a file's size" in r.err, (r.status, r.err)
     nothing_but(before)
+
+
+@story("Ctrl-C ends a recording, and leaves no part of it behind")
+def interrupted():
+    checkpoint = trained("cartpole")
+    before = set(os.listdir(STATE))
+
+    def stop(p):
+        while not glob.glob(at("long.*")) and p.poll() is None:
+            time.sleep(0.02)
+        p.send_signal(signal.SIGINT)
+
+    for words in (["eval", checkpoint, "--episodes=100", "--gif", at("long.gif")], ["eval", checkpoint, "--episodes=100", "--frames", at("long")],
+                  ["env", "rollout", "LunarLander-v3", "--steps=100000", "--gif", at("long.gif")]):
+        r = ctl(*words, during=stop)
+        equal((r.status, r.err.count("interrupted: no result is kept")), (130, 1), f"{words}: {r.err}")
+        nothing_but(before)
 
 
 tell()
