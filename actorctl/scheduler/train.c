@@ -65,15 +65,22 @@ static uint64_t n_asked(const Options *options) {
         return options->n_episodes > 0 ? options->n_episodes : EPISODES_DEFAULT;
 }
 
-static ExitStatus load_outer(
-                const Options *options, const char *file, const JobSettings *inner, JobFile *ret) {
-        g_autofree char *base = g_path_get_basename(file), *sections = settings_print_inner(inner),
-                        *text = NULL;
+/* The price sheet of the outer job. A sheet that is a file may lie beside the user's file, but the outer job
+ * has no file. */
+static char *sheet_of(const JobFile *inner) {
+        const char *name = inner->settings.price_sheet;
+
+        return strchr(name, '/') ? job_file_path(inner, "Billing.PriceSheet", name) : g_strdup(name);
+}
+
+static ExitStatus load_outer(const Options *options, const char *file, const JobFile *inner, JobFile *ret) {
+        g_autofree char *base = g_path_get_basename(file), *sheet = sheet_of(inner), *text = NULL;
+        g_autofree char *sections = settings_print_inner(&inner->settings);
         uint64_t n_steps = n_asked(options) * options->n_rounds;
 
-        text = g_strdup_printf(OUTER "%s", base, base, inner->seed, n_steps, options->n_rounds,
+        text = g_strdup_printf(OUTER "%s", base, base, inner->settings.seed, n_steps, options->n_rounds,
                         options->target ? "Target=" : "", options->target ? options->target : "",
-                        options->target ? "\n" : "", options->n_rounds, inner->price_sheet, sections);
+                        options->target ? "\n" : "", options->n_rounds, sheet, sections);
         return job_file_load_text(ret, base, text, NULL);
 }
 
@@ -287,27 +294,42 @@ static ExitStatus leave(const Training *t, Connection *connection, const char *p
         return STATUS_ENDING;
 }
 
+static ExitStatus compare_currency(const char *currency, const Trained *from) {
+        if (strcmp(currency, from->model.currency) == 0)
+                return STATUS_OK;
+        complain("--from=%s: that training was paid for in %s, and this one would be in %s, so their bills "
+                 "cannot be added up; name a price sheet in %s with --set Billing.PriceSheet=",
+                        from->name, from->model.currency, currency, from->model.currency);
+        return STATUS_USAGE;
+}
+
+/* A sheet without a currency is accepted here, and refused by the daemon. */
+static ExitStatus check_sheet(const char *sheet, const Trained *from) {
+        g_autoptr(GKeyFile) file = g_key_file_new();
+        g_autofree char *currency = NULL;
+
+        if (g_key_file_load_from_data(file, sheet, (gsize) -1, G_KEY_FILE_NONE, NULL))
+                currency = g_key_file_get_value(file, "Sheet", "Currency", NULL);
+        return currency ? compare_currency(g_strstrip(currency), from) : STATUS_OK;
+}
+
 /* Checks that the bill of this training and that of --from= will be in one currency, since only then can
  * they be added. The check comes before the training costs money. */
-static ExitStatus check_currency(Connection *connection, const char *price_sheet, const Trained *from) {
+static ExitStatus check_currency(Connection *connection, const JobFile *outer, const Trained *from) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         const char *name, *currency;
         int r;
 
+        if (outer->sheet)
+                return check_sheet(outer->sheet, from);
         if (connection_call(connection, BUS_PATH, BUS_INTERFACE_MANAGER, "ListPriceSheets", &reply, NULL) <
                         0)
                 return STATUS_FAILED;
         r = sd_bus_message_enter_container(reply, 'a', "(sssss)");
         while (r >= 0 && (r = sd_bus_message_read(reply, "(sssss)", &name, NULL, NULL, &currency, NULL)) >
-                                         0) {
-                if (strcmp(name, price_sheet) != 0 || strcmp(currency, from->model.currency) == 0)
-                        continue;
-                complain("--from=%s: that training was paid for in %s, and this one would be in %s, so "
-                         "their bills cannot be added up; name a price sheet in %s with --set "
-                         "Billing.PriceSheet=",
-                                from->name, from->model.currency, currency, from->model.currency);
-                return STATUS_USAGE;
-        }
+                                         0)
+                if (strcmp(name, outer->settings.price_sheet) == 0)
+                        return compare_currency(currency, from);
         if (r < 0)
                 complain("the list of price sheets cannot be read: %s", g_strerror(-r));
         return r < 0 ? STATUS_FAILED : STATUS_OK;
@@ -321,7 +343,7 @@ static ExitStatus run(const Training *t, const JobFile *outer) {
 
         if (connection_open_private(true, &connection) < 0)
                 return STATUS_FAILED;
-        status = t->from ? check_currency(connection, t->inner->price_sheet, t->from) : STATUS_OK;
+        status = t->from ? check_currency(connection, outer, t->from) : STATUS_OK;
         if (status != STATUS_OK)
                 return status;
         status = job_file_follow(connection, t->options, outer, NULL, &path, &job);
@@ -388,7 +410,7 @@ ExitStatus train(const Options *options, const char *file) {
         if (status == STATUS_OK)
                 status = check_inner(options, &inner);
         if (status == STATUS_OK)
-                status = load_outer(options, file, &inner.settings, &outer);
+                status = load_outer(options, file, &inner, &outer);
         if (status == STATUS_OK)
                 status = begin_with(options, &inner.settings, &from, &outer.checkpoint_fd);
         if (status == STATUS_OK)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Trained schedulers: a training is a job with a bill, its result is a file, and a file that is not a scheduler is refused."""
-import fcntl, json, os, pty, select, struct, termios, time
+import fcntl, json, os, pty, select, shutil, struct, termios, time
 from story import *
 
 INNER = """[Job]
@@ -170,9 +170,21 @@ def fine_tuned():
     equal(cost["episodes"], third["from"]["episodes"] + third["training"]["episodes"], "runs")
     for words, want in [(["--from=nobody"], "nobody"), (["--from=./none"], "no such file"), (["--from=" + task], task),
                         (["--from=old", "--set", "Scaling.MaxActors=3"], "Scaling.MaxActors=4"),
-                        (["--from=old", "--set", "Billing.PriceSheet=slurm-tres"], "PriceSheet")]:
+                        (["--from=old", "--set", "Billing.PriceSheet=slurm-tres"], "PriceSheet"),
+                        (["--from=old", "--set", "Billing.PriceSheet=" + os.path.join(ROOT, "packaging", "price", "slurm-tres.sheet")], "paid for in USD")]:
         r = ctl("scheduler", "train", task, *words)
         assert r.status == 2 and want in r.err and not r.out, (words, r.status, r.err)
+
+
+@story("a price sheet that is a file is found beside the job's file, wherever the training is started")
+def sheet_beside():
+    folder = os.path.join(STATE, "beside")
+    os.makedirs(folder, exist_ok=True)
+    shutil.copy(os.path.join(ROOT, "packaging", "price", "local.sheet"), os.path.join(folder, "mine.sheet"))
+    with open(os.path.join(folder, "job.conf"), "w") as f:
+        f.write(INNER + "[Billing]\nPriceSheet=./mine.sheet\n")
+    r = ctl("scheduler", "train", os.path.join(folder, "job.conf"), "--from=nobody")
+    assert r.status == 2 and "there is no trained scheduler nobody" in r.err, (r.status, r.err)
 
 
 @story("a scheduler's file that is cut short, or not a scheduler's, is refused with a sentence")
