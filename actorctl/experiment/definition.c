@@ -14,8 +14,8 @@
 #include "lib/settings/print.h"
 #include "lib/sheets.h"
 
-/* A folder of modules has few files. For files beyond this number, and for long files, only size and time
- * are hashed. */
+/* A folder of modules has few files. For files beyond this number, and for long files such as data sets,
+ * only size and time are hashed. */
 enum {
         FILES_MAX = 1000,
         FILE_BYTES_MAX = 1 << 20,
@@ -81,7 +81,9 @@ static GPtrArray *names_in(int fd) {
         return names;
 }
 
-static void hash_module(GChecksum *checksum, int fd, const struct stat *st, unsigned *n_files) {
+/* Adds the bytes of a file. If it is long, or more than FILES_MAX files were added, only its size and time
+ * are added. */
+static void hash_or_size(GChecksum *checksum, int fd, const struct stat *st, unsigned *n_files) {
         g_autofree char *line = NULL;
 
         if (st->st_size <= FILE_BYTES_MAX && ++*n_files <= FILES_MAX) {
@@ -108,7 +110,7 @@ static void hash_modules(GChecksum *checksum, int directory, unsigned depth, uns
                         continue;
                 g_checksum_update(checksum, (const guchar *) name, (gssize) strlen(name) + 1);
                 if (S_ISREG(st.st_mode))
-                        hash_module(checksum, fd, &st, n_files);
+                        hash_or_size(checksum, fd, &st, n_files);
                 else if (S_ISDIR(link.st_mode) && depth < DEPTH_MAX)
                         hash_modules(checksum, fd, depth + 1, n_files);
         }
@@ -139,6 +141,21 @@ static void hash_python(GChecksum *checksum, const Directories *directories) {
                 hash_packages(checksum, directories->fds[DIRECTORY_PYTHON]);
         if (directories->fds[DIRECTORY_PYTHON_PATH] >= 0)
                 hash_modules(checksum, directories->fds[DIRECTORY_PYTHON_PATH], 0, &n_files);
+}
+
+/* Adds the data set of Dataset=. If it is missing, the cell's job is refused later. */
+static void hash_dataset(GChecksum *checksum, const JobFile *job_file) {
+        g_autofree char *path = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        unsigned n_files = 0;
+        struct stat st;
+
+        if (!job_file->settings.dataset[0])
+                return;
+        path = job_file_path(job_file, "Learner.Dataset", job_file->settings.dataset);
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd >= 0 && fstat(fd, &st) >= 0 && S_ISREG(st.st_mode))
+                hash_or_size(checksum, fd, &st, &n_files);
 }
 
 /* Settings that equal their defaults are left out, so that writing a default into a file does not change the
@@ -190,6 +207,7 @@ char *cell_define(const Experiment *experiment, const JobFile *job_file, const C
         if (environment_is_mjcf(job_file->settings.environment))
                 hash_model(checksum, job_file);
         hash_python(checksum, &job_file->directories);
+        hash_dataset(checksum, job_file);
         /* The bytes of a trained scheduler, or of a file of decisions, are part of the definition, too. */
         if (job_file->scheduler_data)
                 g_checksum_update(checksum, (const guchar *) job_file->scheduler_data->data,

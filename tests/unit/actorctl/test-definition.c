@@ -117,6 +117,24 @@ static void test_model(void) {
         }
 }
 
+/* A cell's definition includes the bytes of the data set from which its job learns. A data set that is
+ * missing adds nothing. */
+static void test_dataset(void) {
+        static const char text[] = HEAD "[Arm x]\nJob.Algorithm=bc\nJob.Environment=Pendulum-v1\n"
+                                        "Learner.Dataset=data/main_data.hdf5\n";
+        g_autofree char *missing = definition(text), *before = NULL, *after = NULL, *again = NULL;
+
+        write_file("data/main_data.hdf5", "a");
+        before = definition(text);
+        write_file("data/main_data.hdf5", "b");
+        after = definition(text);
+        write_file("data/main_data.hdf5", "a");
+        again = definition(text);
+        g_assert_cmpstr(missing, !=, before);
+        g_assert_cmpstr(before, !=, after);
+        g_assert_cmpstr(before, ==, again);
+}
+
 static void remove_tree(const char *path) {
         g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
         const char *name;
@@ -138,6 +156,7 @@ int main(int argc, char **argv) {
         g_test_add_func("/definition/settings", test_definition);
         g_test_add_func("/definition/modules", test_modules);
         g_test_add_func("/definition/model", test_model);
+        g_test_add_func("/definition/dataset", test_dataset);
         status = g_test_run();
         remove_tree(directory);
         g_free(directory);
