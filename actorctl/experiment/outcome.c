@@ -53,9 +53,13 @@ static int replace_file(const char *directory, const char *name, const char *tex
         if (fd < 0)
                 return -errno;
         r = write_synced(fd, temporary, text, n);
-        if (r < 0)
+        if (r >= 0 && renameat(fd, temporary, fd, name) < 0)
+                r = -errno;
+        if (r < 0) {
+                (void) unlinkat(fd, temporary, 0);
                 return r;
-        return renameat(fd, temporary, fd, name) < 0 || fsync(fd) < 0 ? -errno : 0;
+        }
+        return fsync(fd) < 0 ? -errno : 0;
 }
 
 int result_file_write(const char *directory, const char *name, const char *text, size_t n) {
