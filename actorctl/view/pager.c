@@ -19,8 +19,11 @@ extern char **environ;
 
 static pid_t pager_pid;
 
+/* "": there is no pager. If less is not installed, as in small containers, a shell would only say so, and
+ * the text would be lost. */
 static const char *pager_command(void) {
         static const char *const names[] = { "ACTORD_PAGER", "SYSTEMD_PAGER", "PAGER" };
+        g_autofree char *less = NULL;
 
         for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
                 const char *value = g_getenv(names[i]);
@@ -28,7 +31,8 @@ static const char *pager_command(void) {
                 if (value)
                         return value;
         }
-        return "less";
+        less = g_find_program_in_path("less");
+        return less ? "less" : "";
 }
 
 /* The pager reads the pipe as its standard input, and has the default action for SIGPIPE. */

@@ -235,4 +235,14 @@ def background():
         equal(t.status(), 0, t.text())
 
 
+@story("where less is not installed, a listing is printed without a pager")
+def without_less():
+    place = os.path.join(STATE, "without-less")
+    os.makedirs(place, exist_ok=True)
+    os.symlink("/bin/sh", os.path.join(place, "sh"))
+    t = Terminal("keys", "Learner.Gamma", before=("env", "-u", "ACTORD_PAGER", "-u", "SYSTEMD_PAGER", "-u", "PAGER", "PATH=" + place))
+    equal(t.status(), 0, "status")
+    assert "Learner.Gamma" in t.text() and "not found" not in t.text(), t.text()
+
+
 tell()
