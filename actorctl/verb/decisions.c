@@ -64,6 +64,10 @@ ExitStatus verb_decisions(const Options *options, char **arguments, size_t n) {
         g_autofree char *path = NULL;
         ExitStatus status;
 
+        if (options->check && (options->csv || options->json != JSON_OFF)) {
+                complain("--check prints one sentence: leave out --csv and --json");
+                return STATUS_USAGE;
+        }
         status = series_open(options, arguments[0], &connection, &path);
         if (status != STATUS_OK)
                 return status;

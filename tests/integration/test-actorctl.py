@@ -38,6 +38,8 @@ def usage():
                         (["eval", "x", "--episodes=0"], "episodes"), (["export", "1", "--format=torch"], "safetensors, onnx or header"),
                         (["status", "one", "--system"], "one"), (["env", "shw"], "show"), (["env", "show", "cartpol-v1"], "CartPole-v1"),
                         (["help", "rn"], "actorctl run"), (["list", "--system", "--user"], "--system"), (["run", "no-such.conf"], "no-such.conf"),
+                        (["decisions", "1", "--check", "--json"], "leave out --csv and --json"), (["scheduler", "list", "--name=x"], "scheduler list takes no --name"),
+                        (["scheduler", "show", "x", "--seed=3"], "scheduler show takes no --set and no --seed"),
                         (["eval", "no-such.safetensors"], "no-such.safetensors"), (["--frobnicate"], "--frobnicate"), (["list", "-x"], "-x"),
                         *((["scheduler", "train", cartpole, f"--target={x}"], f"--target={x}: it must be a number from -1e+300")
                           for x in ("1e308", "-1e308", "0x10", "nan", "5x")),
