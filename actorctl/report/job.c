@@ -60,8 +60,10 @@ static void add_facts(Page *page, const ReportJob *job) {
         char evaluation[EVALUATION_TEXT_MAX];
 
         row(cells, "", g_strdup(""));
-        row(cells, "state", g_strdup_printf("%s (%s)", status->state, status->result));
-        if (status->fault[0])
+        row(cells, "state",
+                        job_has_ended(status) ? g_strdup_printf("%s (%s)", status->state, status->result)
+                                              : g_strdup(status->state));
+        if (job_has_failed(status) && status->fault[0])
                 row(cells, "fault", g_strdup(status->fault));
         if (recovered)
                 row(cells, "recovered", g_strdup(recovered));
@@ -253,7 +255,9 @@ void report_together(Page *page, const GPtrArray *jobs) {
 
                 g_ptr_array_add(cells, g_strdup(job->name));
                 g_ptr_array_add(cells, g_strdup(job->status.environment));
-                g_ptr_array_add(cells, g_strdup(job->status.result));
+                g_ptr_array_add(cells,
+                                g_strdup(job_has_ended(&job->status) ? job->status.result
+                                                                     : job->status.state));
                 g_ptr_array_add(cells, count(job->status.n_env_steps));
                 g_ptr_array_add(cells, isfinite(job->status.return_mean)
                                                        ? g_strdup_printf("%.2f", job->status.return_mean)
