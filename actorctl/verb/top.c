@@ -404,7 +404,8 @@ static int follow(const Options *options, Look *look, int signals_fd, size_t sor
 }
 
 static ExitStatus show(const Options *options, Look *look, size_t sort) {
-        bool once = options->once || options->json != JSON_OFF || !isatty(STDOUT_FILENO);
+        bool once = options->once || options->json != JSON_OFF || !isatty(STDOUT_FILENO) ||
+                    g_strcmp0(g_getenv("TERM"), "dumb") == 0;
         _cleanup_close_ int signals_fd = once ? -EBADF : open_signals();
         Ending ending;
         int r;
