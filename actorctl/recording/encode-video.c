@@ -16,9 +16,11 @@ typedef struct Video {
 static int video_begin(const char *path, const Canvas *canvas, double seconds, void **ret) {
         g_autofree char *size = g_strdup_printf("%ux%u", canvas->width, canvas->height);
         g_autofree char *rate = g_strdup_printf("1000000/%.0f", round(seconds * 1e6));
+        /* otherwise a name that begins with "-" is an option, and one with a colon names a protocol */
+        g_autofree char *file = g_strconcat("file:", path, NULL);
         const char *argv[] = { "ffmpeg", "-loglevel", "error", "-xerror", "-f", "rawvideo", "-pix_fmt",
                 "rgb24", "-video_size", size, "-framerate", rate, "-i", "pipe:0", "-an", "-pix_fmt",
-                "yuv420p", "-movflags", "+faststart", "-f", "mp4", "-y", path, NULL };
+                "yuv420p", "-movflags", "+faststart", "-f", "mp4", "-y", file, NULL };
         g_autoptr(GError) error = NULL;
         Video *video;
 
