@@ -29,6 +29,23 @@ static int is_over(const Job *job, sd_bus_error *error) {
                         job->state == JOB_ENDED ? "has ended already" : "is ending");
 }
 
+int job_stop_for(sd_bus_message *m, Job *job, sd_bus_error *error) {
+        int r;
+
+        assert(m);
+        assert(job);
+
+        r = job_stop(job, PLAN_END_INTERRUPTED, "a user asked for it");
+        if (r == -ESRCH)
+                return is_over(job, error);
+        if (r < 0)
+                return sd_bus_error_set_errnof(error, r,
+                                "Job %" PRIu64 " cannot end now, since its bill needs its records, which "
+                                "could not be read: %s. Try again.",
+                                job->row.id, ledger_error_words(r));
+        return sd_bus_reply_method_return(m, NULL);
+}
+
 static int method_stop(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         Job *job = userdata;
         int r;
@@ -36,10 +53,7 @@ static int method_stop(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         r = access_job(job, m, method_stop, error);
         if (r <= 0)
                 return r < 0 ? r : 1;
-        r = job_stop(job, PLAN_END_INTERRUPTED, "a user asked for it");
-        if (r == -ESRCH)
-                return is_over(job, error);
-        return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
+        return job_stop_for(m, job, error);
 }
 
 static int method_freeze(sd_bus_message *m, void *userdata, sd_bus_error *error) {

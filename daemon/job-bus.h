@@ -10,6 +10,9 @@ extern const sd_bus_vtable job_vtable[];
  * CHANGES_INTERVAL_USEC later, so that many changes need one signal. */
 void job_say_changes(Job *job);
 
+/* Stops the job as the caller of this message asked, and answers. */
+int job_stop_for(sd_bus_message *m, Job *job, sd_bus_error *error);
+
 /* decisions-bus.c */
 int method_get_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error);
 int method_check_decisions(sd_bus_message *m, void *userdata, sd_bus_error *error);

@@ -191,7 +191,13 @@ int job_stop(Job *job, uint32_t end, const char *reason) {
 static int on_runtime(sd_event_source *source, uint64_t usec, void *userdata) {
         Job *job = userdata;
         LogEntry entry;
+        int r;
 
+        /* What the job's end needs is loaded before the end is announced. */
+        r = job_prepare_end(job);
+        if (r < 0)
+                return timer_start(job->context->event, &job->runtime_timer, "runtime-max",
+                                COMMIT_RETRY_USEC, on_runtime, job);
         job_log_begin(&entry, job, MESSAGE_RUNTIME_EXCEEDED);
         log_send(&entry, LOG_NOTICE, "Job %" PRIu64 " has reached RuntimeMaxSec= and is stopped.",
                         job->row.id);

@@ -16,7 +16,6 @@
 #include "daemon/ended.h"
 #include "daemon/gate.h"
 #include "daemon/job-bus.h"
-#include "daemon/job-turn.h"
 #include "daemon/job.h"
 #include "daemon/line.h"
 #include "daemon/listing.h"
@@ -153,11 +152,7 @@ static int method_stop_job(sd_bus_message *m, void *userdata, sd_bus_error *erro
         r = access_check(&manager->access, m, ACTION_MANAGE, job->row.uid, method_stop_job, error);
         if (r <= 0)
                 return r < 0 ? r : 1;
-        r = job_stop(job, PLAN_END_INTERRUPTED, "a user asked for it");
-        if (r == -ESRCH)
-                return sd_bus_error_setf(error, BUS_ERROR(NotRunning), "Job %" PRIu64 " has ended already.",
-                                job->row.id);
-        return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
+        return job_stop_for(m, job, error);
 }
 
 /* Looks in the ledger, since jobs that are not listed any more may still have files. */

@@ -475,8 +475,7 @@ ExitStatus cells_run(const Experiment *experiment, GPtrArray *cells, const char 
                 .n_jobs = n_jobs,
                 .options = options,
                 .quiet = options->quiet,
-                .live = !options->quiet && isatty(STDERR_FILENO) &&
-                        g_strcmp0(g_getenv("TERM"), "dumb") != 0,
+                .live = !options->quiet && isatty(STDERR_FILENO) && g_strcmp0(g_getenv("TERM"), "dumb") != 0,
         };
 
         if (n_in_state(&runner, CELL_MISSING) == 0)

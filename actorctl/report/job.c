@@ -255,9 +255,8 @@ void report_together(Page *page, const GPtrArray *jobs) {
 
                 g_ptr_array_add(cells, g_strdup(job->name));
                 g_ptr_array_add(cells, g_strdup(job->status.environment));
-                g_ptr_array_add(cells,
-                                g_strdup(job_has_ended(&job->status) ? job->status.result
-                                                                     : job->status.state));
+                g_ptr_array_add(cells, g_strdup(job_has_ended(&job->status) ? job->status.result
+                                                                            : job->status.state));
                 g_ptr_array_add(cells, count(job->status.n_env_steps));
                 g_ptr_array_add(cells, isfinite(job->status.return_mean)
                                                        ? g_strdup_printf("%.2f", job->status.return_mean)

@@ -326,8 +326,7 @@ static ExitStatus check_currency(Connection *connection, const JobFile *outer, c
                         0)
                 return STATUS_FAILED;
         r = sd_bus_message_enter_container(reply, 'a', "(sssss)");
-        while (r >= 0 && (r = sd_bus_message_read(reply, "(sssss)", &name, NULL, NULL, &currency, NULL)) >
-                                         0)
+        while (r >= 0 && (r = sd_bus_message_read(reply, "(sssss)", &name, NULL, NULL, &currency, NULL)) > 0)
                 if (strcmp(name, outer->settings.price_sheet) == 0)
                         return compare_currency(currency, from);
         if (r < 0)

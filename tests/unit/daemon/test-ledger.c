@@ -246,23 +246,6 @@ static void test_second_daemon(void) {
         ledger_close(ledger);
 }
 
-/* A program that writes to the ledger is not another daemon: the next try may succeed. */
-static void test_other_writer(void) {
-        g_autofree char *path = fresh_path("writer");
-        Ledger *ledger = NULL;
-        sqlite3 *writer = NULL;
-
-        assert_ok(ledger_open(path, &ledger));
-        ledger = ledger_close(ledger);
-        g_assert_cmpint(sqlite3_open(path, &writer), ==, SQLITE_OK);
-        g_assert_cmpint(sqlite3_exec(writer, "BEGIN IMMEDIATE", NULL, NULL, NULL), ==, SQLITE_OK);
-        g_assert_cmpint(ledger_open(path, &ledger), ==, -ETXTBSY);
-        g_assert_null(ledger);
-        sqlite3_close(writer);
-        assert_ok(ledger_open(path, &ledger));
-        ledger_close(ledger);
-}
-
 /* A child commits groups of records, and reports after each group how many records are durable. It is killed
  * at a random moment. */
 static void child_commit_forever(const char *path, int fd) {
@@ -602,7 +585,6 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/ledger/twice", test_twice);
         g_test_add_func("/ledger/pending-limit", test_pending_limit);
         g_test_add_func("/ledger/second-daemon", test_second_daemon);
-        g_test_add_func("/ledger/other-writer", test_other_writer);
         g_test_add_func("/ledger/killed", test_killed);
         g_test_add_func("/ledger/disk-full", test_disk_full);
         g_test_add_func("/ledger/small-disk", test_small_disk);
