@@ -55,7 +55,9 @@ def upgraded():
     sh("actorctl --system submit /usr/share/doc/actord/examples/hopper.conf")
     invoker = wait_for("the job's invoker", lambda: pids("actord-invoker"), 30)[0]
     daemon = sh("systemctl show -P MainPID actord").stdout
+    sh("systemctl enable --now actord-metrics.socket")
     sh("dpkg --install " + packages())
+    sh("systemctl is-active actord-metrics.socket")
     assert sh("systemctl show -P MainPID actord").stdout.strip() not in ("0", daemon.strip()), "the old daemon still runs, or none"
     sh("actorctl --system list")
     assert invoker in pids("actord-invoker"), "the job's invoker has ended"
@@ -70,11 +72,13 @@ def removed():
         f.write("[Daemon]\nMaxJobs=3\n")
     sh("dpkg --remove " + " ".join(NAMES))
     equal([f for f in files if os.path.exists(f)], [], "files that are left")
+    equal(sh("systemctl is-active actord-metrics.socket", check=False).stdout.strip(), "inactive", "the socket for metrics")
     assert not any(name.startswith("actord") for _, name in processes().values()), processes()
     assert os.path.exists(STATE_OF_DAEMON + "/ledger.sqlite") and os.path.exists("/etc/actord/actord.conf")
     sh("dpkg --purge " + " ".join(NAMES))
     equal([p for p in (STATE_OF_DAEMON, "/etc/actord", "/usr/lib/actord", "/usr/share/actord", "/usr/share/doc/actord") if os.path.exists(p)], [], "places")
-    assert not os.path.lexists("/etc/systemd/system/multi-user.target.wants/actord.service")
+    for link in "multi-user.target.wants/actord.service", "sockets.target.wants/actord-metrics.socket":
+        assert not os.path.lexists("/etc/systemd/system/" + link), link
     pwd.getpwnam("_actord")
 
 
