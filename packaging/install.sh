@@ -6,6 +6,8 @@
 # usage: packaging/install.sh DESTDIR [NAME=VALUE]...
 set -eu
 
+# Every user reads the folders, whatever the umask of the administrator's shell is.
+umask 022
 destdir=$1
 shift
 expressions=

@@ -35,7 +35,8 @@ verify() {
     }
 }
 
-check "make install" make -s --no-print-directory B="$build" install DESTDIR="$root"
+check "make install" sh -c "umask 077 && make -s --no-print-directory B='$build' install DESTDIR='$root'"
+is "every user may enter the folders, also where root's umask is 077" "$(find "$root/usr" -type d ! -perm 755)" ""
 is "everything that is listed is there, and nothing else" \
     "$(cd "$root" && find . -type f | sed 's/^\.//' | sort)" "$(make -s --no-print-directory B="$build" list-installed | sort -u)"
 refuse "no template's place was left empty" grep -rIl '@[A-Z]*@' "$root/usr/lib/systemd" "$root/usr/share/dbus-1" \
