@@ -72,6 +72,14 @@ reload_bus() {
     fi
 }
 
+# A daemon or spawner of the build before does not understand the programs that are there now, and each launch would fail. The daemon and
+# the spawner belong to the socket, so they are restarted with it.
+restart_units() {
+    if systemd_runs && systemctl --quiet is-active actord-spawn.socket 2>/dev/null; then
+        try "the daemon was restarted with the new programs, and jobs continue" systemctl try-restart actord-spawn.socket actord.service
+    fi
+}
+
 # Jobs continue without the daemon, so their slice must be stopped as well.
 stop_units() {
     systemd_runs || return 0
@@ -99,6 +107,7 @@ installed)
     make_user _actord-metrics /
     reload_manager
     reload_bus
+    restart_units
     [ "$prefix" = /usr ] || say "systemd and D-Bus look below /usr: link $prefix/share/dbus-1/system.d/org.actord1.conf to $bus, and $prefix/share/polkit-1/actions/org.actord1.policy likewise"
     ! systemd_runs || say "to start actord now and at each boot: systemctl enable --now actord"
     ;;

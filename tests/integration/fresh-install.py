@@ -82,7 +82,7 @@ def price_sheet():
 @story("a second installation says that all is there, and the service goes on")
 def again():
     said = bash(f"make -C {ROOT} --no-print-directory install", timeout=600).stdout
-    assert "user _actord exists already" in said, said
+    assert "user _actord exists already" in said and "the daemon was restarted with the new programs" in said, said
     bash("systemctl is-active actord.service || actorctl --system list")
 
 
