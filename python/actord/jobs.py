@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -22,6 +23,28 @@ if TYPE_CHECKING:
     import pandas
 
 LOOK_SEC = 0.1  # between two looks at a file that has not grown
+
+# Watches over Python, its parent, and over actorctl, which its number and the time of its start name. If Python ends first, in whatever way, this
+# asks actorctl to end, too. Not by os.pidfd_open(), which some builds of Python lack.
+GUARD = """
+import os, signal, sys, time
+python, followed, started = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+
+
+def start():
+    try:
+        with open(f"/proc/{followed}/stat", errors="replace") as stat:
+            return stat.read().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
+
+
+while start() == started:
+    if os.getppid() != python:
+        os.kill(followed, signal.SIGINT)
+        break
+    time.sleep(0.5)
+"""
 
 
 @dataclass(frozen=True)
@@ -58,6 +81,7 @@ class _Followed:
     """A process of actorctl that writes rounds as they come."""
 
     _process: subprocess.Popen[str] | None = None
+    _guard: subprocess.Popen[bytes] | None = None
     _directory: tempfile.TemporaryDirectory[str] | None = None
 
     def _follow(self, words: list[str], argument: str) -> None:
@@ -70,12 +94,22 @@ class _Followed:
         files = [f"--metrics=jsonl:{self._rounds_path}", f"--metrics=scalars:{self._scalars_path}"]
         self._process = subprocess.Popen([program(), *words, *files, "--", argument], stdin=subprocess.DEVNULL, stdout=self._out,
                                          stderr=self._err, text=True, start_new_session=True)
+        self._end_with_python(self._process.pid)
+
+    def _end_with_python(self, pid: int) -> None:
+        with open(f"/proc/{pid}/stat", errors="replace") as stat:
+            started = stat.read().rpartition(")")[2].split()[19]
+        self._guard = subprocess.Popen([sys.executable, "-I", "-S", "-c", GUARD, str(os.getpid()), str(pid), started], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", start_new_session=True)
 
     def _begin(self) -> None:
         """Starts the process of actorctl, if it has not been started yet."""
 
     def _is_over(self) -> bool:
-        return self._process is None or self._process.poll() is not None
+        over = self._process is None or self._process.poll() is not None
+        if over and self._guard:
+            self._guard.poll()
+        return over
 
     def _printed(self) -> tuple[str, str]:
         texts = []

@@ -5,7 +5,7 @@ environments, and its messages when something is wrong."""
 import glob, zipfile
 
 from bus import *
-from tools import foreign
+from tools import PYTHON, REQUIREMENTS, VENV, foreign, virtual
 
 PLACE = os.path.join(STATE, "packages")
 JOB = {"Job": {"Environment": "CartPole-v1", "StopSteps": 4000}, "Learner": {"Gamma": 0.98, "NormalizeObservations": True}}
@@ -77,6 +77,41 @@ print(json.dumps({"goes_on": goes_on, "result": run.result.result, "rounds": run
 """, STATE)
     assert got["goes_on"] and got["rounds"] >= 3, got
     equal(got["result"], "interrupted", "result")
+
+
+@story("a run ends when its Python process ends, or is killed; the job of a daemon that was followed goes on")
+def ends_with_python():
+    endless = {"Job": {"Environment": "CartPole-v1", "StopSteps": 10 ** 9}, "Actor": {"RolloutSteps": 64}}
+    code = HEAD + """
+import os, signal
+run = eval(sys.argv[4])(json.loads(sys.argv[2]), directory=sys.argv[3])
+next(iter(run))
+print(run._process.pid, flush=True)
+if sys.argv[5] == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+    def end(call, how, env):
+        p = subprocess.run([PYTHON, "-c", code, wheel(), json.dumps(endless), STATE, call, how], stdin=subprocess.DEVNULL, capture_output=True,
+                           text=True, timeout=60 * PATIENCE, env={"ACTORCTL": CTL, **environment(), "TMPDIR": STATE, **env})
+        assert p.returncode == (-9 if how == "killed" else 0), p.stderr
+        # An ended process that nobody has waited for has no command line.
+        wait_for("the end of actorctl", lambda: not command_line(int(p.stdout)), 60)
+
+    virtual(VENV, REQUIREMENTS)
+    end("actord.run", "ends", {})
+    end("actord.run", "killed", {})
+    with OpenBus() as bus:
+        end("actord.submit", "killed", bus.env)
+        equal(python("print(json.dumps(actord.job(1).status()['state']))", env=bus.env), "running", "the job")
+        python("actord.job(1).stop(); print(json.dumps(actord.job(1).wait(60)['result']))", env=bus.env)
+
+
+def command_line(pid):
+    try:
+        return open(f"/proc/{pid}/cmdline").read()
+    except FileNotFoundError:
+        return ""
 
 
 @story("a policy acts in Gymnasium as eval says")
