@@ -142,11 +142,16 @@ class _Followed:
                 yield from map(json.loads, lines)
                 if not more:
                     if over:
+                        self._check_end()
                         return
                     time.sleep(LOOK_SEC)
         finally:
             if file:
                 file.close()
+
+    def _check_end(self) -> None:
+        """Called when all rounds that actorctl wrote have been read. A run's failure is known by its result; ActordError: actorctl could not follow
+        a job to its end, so rounds may be missing."""
 
     def _rows_so_far(self) -> list[dict[str, Any]]:
         try:
@@ -237,7 +242,16 @@ when the block is left."""
         return as_html("run", "ended" if self._is_over() else "running", self.rounds())
 
 
-class Job(_Followed):
+class _Watched(_Followed):
+    """A job that goes on without its process of actorctl."""
+
+    def _check_end(self) -> None:
+        assert self._process
+        if self._process.returncode != 0:
+            raise complaint(self._printed()[1], self._process.returncode)
+
+
+class Job(_Watched):
     """A job of the daemon. It continues when this Python process ends."""
 
     def __init__(self, number: int):
@@ -291,7 +305,7 @@ class Job(_Followed):
         return as_html(f"job {self.number}", self.status()["state"], self.rounds())
 
 
-class Kept(_Followed):
+class Kept(_Watched):
     """The rounds of a run that has ended: "r7", as `actorctl runs` lists it."""
 
     def __init__(self, name: str):

@@ -232,12 +232,17 @@ def daemon_job():
 job = actord.submit(json.loads(sys.argv[2]), seed=5, directory=sys.argv[3])
 rows = list(job)
 status = job.wait(60)
-print(json.dumps({"number": job.number, "rounds": len(rows), "status": status, "listed": actord.jobs(),
+try:
+    said = str(list(actord.job(99)))
+except actord.ActordError as e:
+    said = str(e)
+print(json.dumps({"number": job.number, "rounds": len(rows), "status": status, "listed": actord.jobs(), "said": said,
                   "policy": list(actord.job(job.number).policy().tensors), "bill": job.bill()["full"]}))
 """, json.dumps(JOB), STATE, env=bus.env)
         equal(got["number"], 1, "number")
         assert got["rounds"] > 0 and got["bill"] > 0 and "observation.mean" in got["policy"], got
         equal([row["job"] for row in got["listed"]], [1], "jobs")
+        assert "99" in got["said"], got["said"]
 
 
 @story("an environment is shown, tried rule by rule, and played")
