@@ -357,8 +357,9 @@ def job(number: int) -> Job:  # noqa: F811: the name that a reader expects
 
 
 def jobs(**filters: object) -> list[dict[str, Any]]:
-    """The output of `actorctl list --json`; filters are its options, such as owner="alice", tag="thesis", since="3d"."""
-    rows: list[dict[str, Any]] = ask("list", *(f"--{name.replace('_', '-')}={value}" for name, value in filters.items()))
+    """The output of `actorctl list --json`; filters are its options, such as owner="alice", tag="thesis", since="3d", all=True."""
+    words = [(f"--{name.replace('_', '-')}", value) for name, value in filters.items() if value is not False]
+    rows: list[dict[str, Any]] = ask("list", *(word if value is True else f"{word}={value}" for word, value in words))
     return rows
 
 

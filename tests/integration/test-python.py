@@ -236,12 +236,12 @@ try:
     said = str(list(actord.job(99)))
 except actord.ActordError as e:
     said = str(e)
-print(json.dumps({"number": job.number, "rounds": len(rows), "status": status, "listed": actord.jobs(), "said": said,
+print(json.dumps({"number": job.number, "rounds": len(rows), "status": status, "listed": actord.jobs(), "all": actord.jobs(all=True), "said": said,
                   "policy": list(actord.job(job.number).policy().tensors), "bill": job.bill()["full"]}))
 """, json.dumps(JOB), STATE, env=bus.env)
         equal(got["number"], 1, "number")
         assert got["rounds"] > 0 and got["bill"] > 0 and "observation.mean" in got["policy"], got
-        equal([row["job"] for row in got["listed"]], [1], "jobs")
+        equal([[row["job"] for row in got[name]] for name in ("listed", "all")], [[1], [1]], "jobs")
         assert "99" in got["said"], got["said"]
 
 
