@@ -34,9 +34,13 @@ def show(name: str, settings: Settings | None = None) -> Any:
 
 
 def check(name: str, settings: Settings | None = None, timeout: float = 600) -> tuple[Point, ...]:
-    """Tries each rule in a process of its own. ActordError: there is no such environment, or no job could run it."""
-    done = subprocess.run([program(), "env", "check", name, *as_options(settings, None)], stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, errors="replace", timeout=timeout)
+    """Tries each rule in a process of its own. ActordError: there is no such environment, no job could run it, or
+    the check took longer than `timeout` seconds."""
+    try:
+        done = subprocess.run([program(), "env", "check", name, *as_options(settings, None)], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, errors="replace", timeout=timeout)
+    except subprocess.TimeoutExpired:
+        raise ActordError(f"actorctl env check gave no answer in {timeout:g} s") from None
     points = re.findall(r"^(ok|not ok) \d+ - ([^\n]*)\n((?:#[^\n]*\n)*)", done.stdout, re.M)
     if done.returncode not in (0, 1) or not points:
         raise complaint(done.stderr, done.returncode)
