@@ -289,6 +289,7 @@ class Job(_Watched):
         return Policy.of(self.number)
 
     def rounds(self) -> list[dict[str, Any]]:
+        """The rounds so far. If there are more than 10,000, these are 10,000 of them, evenly spaced."""
         rows: list[dict[str, Any]] = ask("rounds", str(self.number))
         return rows
 
