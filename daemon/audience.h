@@ -23,8 +23,8 @@
 
 /* X(SETTING, WHAT): settings that may contain a path. NAME: other users see the last part of the path;
  * NOTHING: they do not see the setting. Only the owner and root see options of [Environment]. */
-#define AUDIENCE_SETTINGS(X) X(Job_Environment, NAME) X(Scaling_Policy, NAME) X(Actor_Python, NOTHING) \
-        X(Actor_PythonPath, NOTHING)
+#define AUDIENCE_SETTINGS(X) X(Job_Environment, NAME) X(Scaling_Policy, NAME) X(Learner_Dataset, NAME) \
+        X(Job_Metrics, NOTHING) X(Actor_Python, NOTHING) X(Actor_PythonPath, NOTHING)
 /* clang-format on */
 
 typedef enum Audience { AUDIENCE_ALL, AUDIENCE_PART, AUDIENCE_OWN } Audience;

@@ -37,12 +37,18 @@ static void test_settings(void) {
         strcpy(settings->environment, "mujoco:/home/a/b.xml");
         strcpy(settings->python, "/home/a/venv");
         strcpy(settings->python_path, "/home/a/code");
+        strcpy(settings->dataset, "/home/a/patients/main_data.hdf5");
+        strcpy(settings->metrics, "csv:/home/a/rounds.csv tensorboard:/home/a/logs");
         settings->seed = 7;
         audience_print(settings, SETTING_Job_Environment, seen);
         g_assert_cmpstr(seen, ==, "mujoco:b.xml");
         audience_print(settings, SETTING_Actor_Python, seen);
         g_assert_cmpstr(seen, ==, "");
         audience_print(settings, SETTING_Actor_PythonPath, seen);
+        g_assert_cmpstr(seen, ==, "");
+        audience_print(settings, SETTING_Learner_Dataset, seen);
+        g_assert_cmpstr(seen, ==, "./main_data.hdf5");
+        audience_print(settings, SETTING_Job_Metrics, seen);
         g_assert_cmpstr(seen, ==, "");
         audience_print(settings, SETTING_Job_Seed, seen);
         g_assert_cmpstr(seen, ==, "7");
