@@ -62,6 +62,9 @@ int pass_new(const Network *network, Pass **ret) {
                 const Layer *l = &network->layers[i];
 
                 columns += (has_slope(l) ? 3 : 2) * (size_t) l->n_out;
+                /* pass_backward() may write a sum for each unit to `transposed`. */
+                n = ((size_t) l->n_units + SHARD_ROWS_MAX - 1) / SHARD_ROWS_MAX;
+                n_transposed = n > n_transposed ? n : n_transposed;
                 if (is_product(l)) {
                         n = kernel_padded(is_narrow(l) ? l->n_out : l->n_in);
                         n_transposed = n > n_transposed ? n : n_transposed;
@@ -179,7 +182,6 @@ void pass_backward(
 
                 if (l->kind == LAYER_PARAMETER && !gradient)
                         continue;
-                assert(gradient || l->n_units <= (size_t) SHARD_ROWS_MAX * kernel_padded(l->n_in));
                 /* The sums for biases may not be needed. Then they go into the memory for transposed inputs,
                  * which is free now. */
                 kernel_activation_backward(dy, pass->slope[i] ?: pass->output[i],

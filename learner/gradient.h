@@ -19,8 +19,9 @@ typedef struct Pass {
         /* [n_out][stride]: slopes, for activations whose slope does not follow from the output; otherwise
          * NULL */
         float *slope[LAYERS_MAX];
-        float *transposed; /* room for kernel_transpose() of one layer */
-        float *scratch;    /* room for one convolution */
+        /* room for kernel_transpose() of one layer, or for one sum of each of its units */
+        float *transposed;
+        float *scratch; /* room for one convolution */
         void *memory;
 } Pass;
 

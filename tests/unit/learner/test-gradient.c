@@ -118,6 +118,22 @@ static void test_case(gconstpointer data) {
         bed_close(&after);
 }
 
+/* The policy's gradient goes through a critic whose first layer has far more units than inputs. */
+static void test_wide(void) {
+        ActordEnvSpec spec = bed_spec_box(3, 2, 0);
+        Bed bed = {};
+
+        bed_start(&bed,
+                        "Algorithm=ddpg\n[Actor]\nEnvsPerActor=2\nRolloutSteps=8\n[Learner]\n"
+                        "HiddenLayers=1100 4\nReplayMin=1\nMinibatchSize=16\nTrainRatio=0.125\n"
+                        "PolicyDelay=1\n",
+                        &spec);
+        bed_take_all(&bed, 1, 0, 0);
+        bed_learn(&bed, 0, 1);
+        g_assert_cmpuint(bed.learner->runtime->nets[NET_POLICY]->step, ==, 2);
+        bed_close(&bed);
+}
+
 int main(int argc, char *argv[]) {
         static const Case cases[] = {
                 { "discrete", "", 3 },
@@ -160,5 +176,6 @@ int main(int argc, char *argv[]) {
 
                 g_test_add_data_func(path, &cases[i], test_case);
         }
+        g_test_add_func("/gradient/wide", test_wide);
         return g_test_run();
 }
