@@ -157,6 +157,11 @@ static void half_apply_task(void *arg, uint32_t task, uint32_t thread) {
         adam_apply(rt->nets[rt->work.net], &rt->work.scalars, rt->gradients[0], range.first, range.n);
 }
 
+/* The longest gradient that is applied. The squares of a longer one may be too large for a float. Then
+ * Adam's second moment would be infinite: parameters would never move again, and learner_restore() would
+ * refuse the job's checkpoints. */
+#define NORM_MOST 1e19
+
 int runtime_apply(Runtime *rt, Net net, double rate, double norm_max, double *ret_norm) {
         const JobSettings *s = rt->settings;
         uint64_t begun_nsec = spent_begin(rt->spent);
@@ -171,6 +176,8 @@ int runtime_apply(Runtime *rt, Net net, double rate, double norm_max, double *re
                 return -ERANGE;
         if (norm_max > 0.0)
                 scale = fmin(1.0, norm_max / (norm + 1e-6));
+        if (norm * scale > NORM_MOST)
+                return -ERANGE;
 
         rt->work.scalars = adam_begin(
                         rt->nets[net], rate, s->adam_beta1, s->adam_beta2, s->adam_epsilon, scale);

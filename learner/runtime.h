@@ -61,7 +61,8 @@ AdvantageScale runtime_advantage_scale(const Runtime *runtime, Rows rows);
 
 /* runtime_gradient() computes the mean gradient of a recorded loss (learner/tape/tape.h), and its sums.
  * runtime_apply() takes one step of Adam; norm_max limits the gradient's norm, unless it is 0. 0; -ERANGE: a
- * gradient or a sum is not finite; -ETIMEDOUT: another learner has stopped. */
+ * gradient or a sum is not finite, or the squares of a gradient may not be; -ETIMEDOUT: another learner has
+ * stopped. */
 int runtime_gradient(Runtime *runtime, Net net, Rows rows, Loss loss, const void *arg, double *ret_sums,
                 unsigned n_sums);
 /* Computes the sums of a recording without a loss, so without a backward pass. Returns what

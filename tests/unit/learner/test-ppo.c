@@ -179,6 +179,39 @@ static void test_numeric(void) {
         bed_close(&bed);
 }
 
+/* A gradient that is finite may have squares that are not. Adam's second moment stays finite, since a
+ * checkpoint would be refused otherwise. */
+static void test_long(void) {
+        static const struct {
+                double reward;
+                unsigned value_weight;
+                uint32_t fault;
+        } cases[] = { { 1e16, 1, FAULT_NONE }, { 1e17, 1000, FAULT_NUMERIC } };
+
+        for (size_t k = 0; k < G_N_ELEMENTS(cases); k++) {
+                g_autofree char *sections = g_strdup_printf(
+                                "[Actor]\nEnvsPerActor=2\nRolloutSteps=32\n[Learner]\nHiddenLayers=4\n"
+                                "MinibatchSize=64\nMaxGradNorm=0\nValueWeight=%u\n",
+                                cases[k].value_weight);
+                ActordEnvSpec spec = bed_spec_box(3, 2, 3);
+                Bed bed = {};
+                const Adam *net;
+                Answer learned;
+
+                bed_start(&bed, sections, &spec);
+                bed_fill(&bed, 0, 0, 1);
+                for (unsigned i = 0; i < 64; i++)
+                        segment_rewards(bed.segments[0], &bed.page.segment)[i] = cases[k].reward;
+                bed_take(&bed, 0, 0);
+                learned = bed_order(&bed, (Order){ .kind = ORDER_LEARN, .round = 1, .n_actors = 1 });
+                g_assert_cmpuint(learned.fault, ==, cases[k].fault);
+                net = bed.learner->runtime->nets[NET_POLICY];
+                for (size_t i = 0; i < net->n; i++)
+                        g_assert_true(isfinite(net->v[i]));
+                bed_close(&bed);
+        }
+}
+
 /* Makes a network whose action is the value of another network, since actors compute only what an action
  * needs. */
 static Network value_as_action(const Network *network) {
@@ -327,6 +360,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/ppo/schedules", test_schedules);
         g_test_add_func("/ppo/norm", test_norm);
         g_test_add_func("/ppo/numeric", test_numeric);
+        g_test_add_func("/ppo/long", test_long);
         g_test_add_func("/ppo/forward", test_forward);
         g_test_add_func("/ppo/forward-images", test_forward_images);
         g_test_add_func("/ppo/bandit", test_bandit);
