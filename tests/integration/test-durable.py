@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A job that ends on a full disk: either ledger, files and standard output agree, or the job has not ended."""
-import contextlib, glob, os, resource, select, shutil, subprocess, sys, tempfile
+import contextlib, glob, os, resource, select, shutil, subprocess, sys, tempfile, threading
 
 PRIVATE = "ACTORD_TEST_PRIVATE"
 
@@ -56,6 +56,25 @@ class Disk:
             except OSError as e:
                 assert e.errno == 28, e
             f.truncate(max(0, f.tell() - leave))
+
+    @contextlib.contextmanager
+    def stays_full(self):
+        """What becomes free is filled at once. A checkpoint may need less than its reserved place, and the daemon tries again each second."""
+        over = threading.Event()
+
+        def fill():
+            with open(self.dir + "/fill", "ab", buffering=0) as f:
+                while not over.wait(0.001):
+                    with contextlib.suppress(OSError):
+                        f.write(bytes(4096))
+
+        thread = threading.Thread(target=fill)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def free(self):
         if os.path.exists(self.dir + "/fill"):
@@ -286,10 +305,11 @@ class OnDisk:
 
     def interrupt(self, meanwhile=lambda: True):
         """Presses Ctrl-C twice. Returns what it printed on both outputs."""
-        self.p.send_signal(signal.SIGINT)
-        self.wait("an answer to Ctrl-C", lambda: "Ctrl-C again" in self.disk.words() and meanwhile())
-        self.p.send_signal(signal.SIGINT)
-        out, _ = self.p.communicate(timeout=60)
+        with self.disk.stays_full():
+            self.p.send_signal(signal.SIGINT)
+            self.wait("an answer to Ctrl-C", lambda: "Ctrl-C again" in self.disk.words() and meanwhile())
+            self.p.send_signal(signal.SIGINT)
+            out, _ = self.p.communicate(timeout=60)
         return out, self.disk.words()
 
 
