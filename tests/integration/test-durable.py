@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A job that ends on a full disk: either ledger, files and standard output agree, or the job has not ended."""
-import contextlib, glob, os, resource, select, shutil, subprocess, sys, tempfile, threading
+import contextlib, glob, os, resource, select, shutil, subprocess, sys, tempfile
 
 PRIVATE = "ACTORD_TEST_PRIVATE"
 
@@ -27,58 +27,17 @@ IMPOSSIBLE = private_namespace()
 
 import bus
 from bus import *
+from small_disk import SmallDisk
 
 # Many epochs: the job lasts longer than what happens to it, without more records.
 JOB_SETS = ["Job.StopReturn=", "Job.StopSteps=30000", "Learner.Epochs=100"]
-DISK_BYTES = 8 << 20
 
 
-class Disk:
-    """A small file system of the test's own."""
-
+class Disk(SmallDisk):
     def __enter__(self):
         if IMPOSSIBLE:
             raise Skip("nothing can be mounted here")
-        self.dir = tempfile.mkdtemp(prefix="actord-disk-")
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", self.dir], check=True)
-        return self
-
-    def __exit__(self, *error):
-        subprocess.run(["umount", "-l", self.dir], check=True)
-        os.rmdir(self.dir)
-
-    def fill(self, leave=0):
-        """Fills the disk except for `leave` bytes."""
-        with open(self.dir + "/fill", "wb", buffering=0) as f:
-            try:
-                while True:
-                    f.write(bytes(4096))
-            except OSError as e:
-                assert e.errno == 28, e
-            f.truncate(max(0, f.tell() - leave))
-
-    @contextlib.contextmanager
-    def stays_full(self):
-        """What becomes free is filled at once. A checkpoint may need less than its reserved place, and the daemon tries again each second."""
-        over = threading.Event()
-
-        def fill():
-            with open(self.dir + "/fill", "ab", buffering=0) as f:
-                while not over.wait(0.001):
-                    with contextlib.suppress(OSError):
-                        f.write(bytes(4096))
-
-        thread = threading.Thread(target=fill)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
-
-    def free(self):
-        if os.path.exists(self.dir + "/fill"):
-            os.unlink(self.dir + "/fill")
+        return super().__enter__()
 
     def start(self, *more):
         """A run in the foreground whose state lies here."""
