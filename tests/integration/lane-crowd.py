@@ -162,7 +162,7 @@ def make_room(kill):
         equal(daemon.state(long), "running", "the older job")
         equal(daemon.ended(guest), "finished", "the guest's result")
         equal(daemon.ended(young), "finished", f"results ({prop(young, 'Fault')})")
-        assert prop(young, "Preempted") == 1 and prop(young, "Life") == 2, (prop(young, "Preempted"), prop(young, "Life"))
+        assert prop(young, "Preempted") == 1 and prop(young, "Life") == 2, [prop(young, name) for name in ("Preempted", "Life", "Fault")]
         for name in ("PolicySHA256", "EnvSteps", "Episodes", "Round"):
             equal(prop(young, name), prop(calm, name), name)
         equal((prop(young, "InvocationsRetried"), prop(long, "Preempted")), (0, 0), "what it cost others")
