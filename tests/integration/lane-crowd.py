@@ -151,7 +151,8 @@ def make_room(kill):
         wait_for("the older one runs", lambda: daemon.state(long) == "running" and prop(long, "Round") > 0)
         young = submit(one, HOPPER, SOME)
         wait_for("both run", lambda: daemon.state(young) == "running" and prop(young, "Round") > 2)
-        guest = submit(other, JOB_TEXT, [("Job.StopReturn", ""), ("Job.StopSteps", "60000")])
+        # It takes some seconds, so that a kill comes before the younger job has its next life: a launch whose answer is lost is a life, too.
+        guest = submit(other, JOB_TEXT, [("Job.StopReturn", ""), ("Job.StopSteps", "250000")])
         if kill:
             # The kill comes anywhere between the message to the job and its new place in the queue.
             time.sleep(random.uniform(0, 0.5))
