@@ -128,17 +128,60 @@ static bool has_policy(const char *path) {
         return has_checkpoint(path, 1);
 }
 
+typedef struct Run {
+        char *path;
+        int64_t ended_nsec; /* since 1970: when its files last changed */
+} Run;
+
+static void run_clear(gpointer data) {
+        Run *run = data;
+
+        g_free(run->path);
+}
+
+static int64_t changed_nsec(const char *path) {
+        struct stat st;
+
+        if (lstat(path, &st) < 0)
+                return 0;
+        return (int64_t) st.st_mtim.tv_sec * G_GINT64_CONSTANT(1000000000) + st.st_mtim.tv_nsec;
+}
+
+/* The run that ended last comes first. Otherwise a run of hours would be gone as soon as it ended, if twenty
+ * others began meanwhile. */
+static int compare_ends(gconstpointer a, gconstpointer b) {
+        const Run *x = a, *y = b;
+
+        return (x->ended_nsec < y->ended_nsec) - (x->ended_nsec > y->ended_nsec);
+}
+
+static GArray *runs_by_end(const char *runs) {
+        g_autoptr(GArray) numbers = run_numbers(runs);
+        GArray *found = g_array_new(FALSE, FALSE, sizeof(Run));
+
+        g_array_set_clear_func(found, run_clear);
+        for (guint i = numbers->len; i > 0; i--) {
+                Run run = { .path = g_strdup_printf("%s/%" G_GUINT64_FORMAT, runs,
+                                            g_array_index(numbers, uint64_t, i - 1)) };
+                g_autofree char *ledger = g_build_filename(run.path, "ledger.sqlite", NULL);
+
+                run.ended_nsec = MAX(changed_nsec(run.path), changed_nsec(ledger));
+                g_array_append_val(found, run);
+        }
+        g_array_sort(found, compare_ends);
+        return found;
+}
+
 /* Removes the oldest run directories beyond RUNS_KEPT, and counts runs with and without a policy separately:
  * a run without a policy never displaces a run with a policy. It keeps runs in progress, which hold a lock
  * on their directory. */
 void run_directories_prune(const char *newest) {
-        g_autofree char *runs = g_path_get_dirname(newest);
-        g_autoptr(GArray) numbers = run_numbers(runs);
+        g_autofree char *directory = g_path_get_dirname(newest);
+        g_autoptr(GArray) runs = runs_by_end(directory);
         unsigned kept[2] = {};
 
-        for (guint i = numbers->len; i > 0; i--) {
-                g_autofree char *path = g_strdup_printf(
-                                "%s/%" G_GUINT64_FORMAT, runs, g_array_index(numbers, uint64_t, i - 1));
+        for (guint i = 0; i < runs->len; i++) {
+                const char *path = g_array_index(runs, Run, i).path;
                 _cleanup_close_ int lock = -EBADF;
 
                 if (g_str_equal(path, newest) || ++kept[has_policy(path)] <= RUNS_KEPT)

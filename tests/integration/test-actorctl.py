@@ -177,15 +177,17 @@ def outputs():
     equal(len(r.out.splitlines()), 1, "lines")
 
 
-@story("only the newest runs are kept")
+@story("only the runs that ended last are kept, in whatever order they began")
 def runs_kept():
     runs = os.path.join(STATE, "actord", "runs")
     os.makedirs(runs, exist_ok=True)
     for n in range(1000, 1030):
         os.makedirs(os.path.join(runs, str(n)), exist_ok=True)
+        os.utime(os.path.join(runs, str(n)), (n, n))
+    os.utime(os.path.join(runs, "1003"))
     r = run("cartpole", "Job.StopSteps=512", "Job.StopReturn=")
     equal(os.path.basename(r.state_directory), "1030", "the next number")
-    equal(sum(1000 <= int(n) < 1030 for n in os.listdir(runs)), 20, "runs without a policy that are kept")
+    equal(sorted(int(n) for n in os.listdir(runs) if 1000 <= int(n) < 1030), [1003, *range(1011, 1030)], "runs without a policy that are kept")
 
 
 class Terminal:
