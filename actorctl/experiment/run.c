@@ -14,6 +14,7 @@
 #include "actorctl/follow.h"
 #include "actorctl/job-rounds.h"
 #include "actorctl/job-status.h"
+#include "actorctl/view/screen.h"
 #include "actorctl/view/streams.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
@@ -475,7 +476,7 @@ ExitStatus cells_run(const Experiment *experiment, GPtrArray *cells, const char 
                 .n_jobs = n_jobs,
                 .options = options,
                 .quiet = options->quiet,
-                .live = !options->quiet && isatty(STDERR_FILENO) && g_strcmp0(g_getenv("TERM"), "dumb") != 0,
+                .live = !options->quiet && terminal_obeys(STDERR_FILENO),
         };
 
         if (n_in_state(&runner, CELL_MISSING) == 0)

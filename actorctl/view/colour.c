@@ -2,14 +2,14 @@
 #include "actorctl/view/colour.h"
 
 #include <glib.h>
-#include <unistd.h>
 
+#include "actorctl/view/screen.h"
 #include "actorctl/view/streams.h"
 
 bool colour_wanted(int fd) {
         const char *none = g_getenv("NO_COLOR");
 
-        return isatty(fd) && g_strcmp0(g_getenv("TERM"), "dumb") != 0 && (!none || !none[0]);
+        return terminal_obeys(fd) && (!none || !none[0]);
 }
 
 void colour_set(FILE *stream, Colour colour) {

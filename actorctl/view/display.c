@@ -57,7 +57,7 @@ Display *display_new(FILE *to, bool curve, Connection *connection, const char *p
         Display *display = g_new0(Display, 1);
 
         display->to = to;
-        display->live = isatty(terminal_fd(to)) && g_strcmp0(g_getenv("TERM"), "dumb") != 0;
+        display->live = terminal_obeys(terminal_fd(to));
         display->curve = curve && display->live;
         display->colours = display->live && colour_wanted(terminal_fd(to));
         display->ends = (Ends){ .target = NAN, .budget = NAN };

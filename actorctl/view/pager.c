@@ -61,9 +61,10 @@ void pager_open(const Options *options) {
         int fds[2];
 
         (void) screen_columns();
-        if (options->no_pager || options->json != JSON_OFF || !isatty(STDOUT_FILENO) || pager_pid > 0)
+        if (options->no_pager || options->json != JSON_OFF || !terminal_obeys(STDOUT_FILENO) ||
+                        pager_pid > 0)
                 return;
-        if (command[0] == '\0' || strcmp(command, "cat") == 0 || g_strcmp0(g_getenv("TERM"), "dumb") == 0)
+        if (command[0] == '\0' || strcmp(command, "cat") == 0)
                 return;
         if (pipe2(fds, O_CLOEXEC) < 0)
                 return;

@@ -21,6 +21,7 @@
 
 #include "actorctl/actorctl.h"
 #include "actorctl/view/sanitise-lines.h"
+#include "actorctl/view/screen.h"
 #include "lib/sanitise.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
@@ -129,13 +130,12 @@ static void close_others(int a, int b) {
 }
 
 static _Noreturn void reader_main(int words, int control) {
-        const char *term = g_getenv("TERM");
         struct stat st;
         Reader r = {
                 .words = words,
                 .control = control,
                 .text = g_string_new(NULL),
-                .terminal = isatty(STDERR_FILENO) && g_strcmp0(term, "dumb") != 0,
+                .terminal = terminal_obeys(STDERR_FILENO),
         };
 
         (void) setsid();

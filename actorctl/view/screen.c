@@ -3,13 +3,16 @@
 #include "actorctl/view/screen.h"
 
 #include <glib.h>
-#include <stdbool.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #define COLUMNS_LEAST 20u
 #define COLUMNS_USUAL 80u
 #define LINES_USUAL   24u
+
+bool terminal_obeys(int fd) {
+        return isatty(fd) && g_strcmp0(g_getenv("TERM"), "dumb") != 0;
+}
 
 unsigned terminal_columns(int fd) {
         struct winsize size;
