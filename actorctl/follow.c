@@ -15,6 +15,7 @@
 #include "actorctl/metrics/metrics.h"
 #include "actorctl/private.h"
 #include "actorctl/run-note.h"
+#include "actorctl/signals.h"
 #include "actorctl/view/display.h"
 #include "actorctl/view/keys.h"
 #include "actorctl/view/screen.h"
@@ -54,15 +55,8 @@ static void end(Follower *f, ExitStatus result) {
         f->result = result;
 }
 
-static const int followed_signals[] = { SIGINT, SIGTERM, SIGHUP };
-
 void follow_prepare(void) {
-        sigset_t set;
-
-        (void) sigemptyset(&set);
-        for (size_t i = 0; i < ELEMENTSOF(followed_signals); i++)
-                (void) sigaddset(&set, followed_signals[i]);
-        (void) sigprocmask(SIG_BLOCK, &set, NULL);
+        ending_signals_block();
 }
 
 static void say_all_limits(char **words) {
@@ -350,8 +344,8 @@ static int add_sources(Follower *f) {
         uint64_t now;
         int r;
 
-        for (size_t i = 0; i < ELEMENTSOF(followed_signals); i++) {
-                r = sd_event_add_signal(f->event, NULL, followed_signals[i], on_interrupt, f);
+        for (size_t i = 0; i < N_ENDING_SIGNALS; i++) {
+                r = sd_event_add_signal(f->event, NULL, ending_signals[i], on_interrupt, f);
                 if (r < 0)
                         return r;
         }

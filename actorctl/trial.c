@@ -8,11 +8,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "actorctl/private.h"
+#include "actorctl/signals.h"
 #include "actorctl/view/relay.h"
 #include "include/launch.h"
 #include "include/record.h"
@@ -110,18 +110,6 @@ static size_t head_bytes(uint32_t kind) {
         return 0;
 }
 
-/* Makes a descriptor that shows the signals by which a user ends this program, where the caller has blocked
- * them. Elsewhere they end the program, as usual. */
-static int open_signals(void) {
-        static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-        sigset_t set;
-
-        (void) sigemptyset(&set);
-        for (size_t i = 0; i < ELEMENTSOF(signals); i++)
-                (void) sigaddset(&set, signals[i]);
-        return signalfd(-1, &set, SFD_CLOEXEC);
-}
-
 /* Waits until there is something to read. 0; or -EINTR: there is a signal, which stays pending. */
 static int wait_for_rows(int fd, int signals_fd) {
         struct pollfd p[] = { { fd, POLLIN, 0 }, { signals_fd, POLLIN, 0 } };
@@ -134,7 +122,7 @@ static int wait_for_rows(int fd, int signals_fd) {
 }
 
 int trial_rows_read(int fd, const TrialRequest *request, TrialTake take, void *userdata) {
-        _cleanup_close_ int signals_fd = open_signals();
+        _cleanup_close_ int signals_fd = ending_signals_open(0);
         g_autofree uint8_t *body = NULL;
         uint64_t n_episodes = 0;
         TrialSpec spec;

@@ -12,6 +12,7 @@
 #include "actorctl/job-open.h"
 #include "actorctl/job-status.h"
 #include "actorctl/private.h"
+#include "actorctl/signals.h"
 #include "actorctl/usage.h"
 #include "actorctl/view/keys.h"
 #include "actorctl/view/screen.h"
@@ -330,16 +331,10 @@ static Ending wait_a_look(int keys_fd, int signals_fd, size_t *sort) {
 /* Makes a descriptor that reads signals: if a signal ended this program at once, the terminal would stay
  * without echo. */
 static int open_signals(void) {
-        static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-        sigset_t set;
-        int fd;
+        int fd = ending_signals_open(SFD_NONBLOCK);
 
-        (void) sigemptyset(&set);
-        for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
-                (void) sigaddset(&set, signals[i]);
-        fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
         if (fd >= 0)
-                (void) sigprocmask(SIG_BLOCK, &set, NULL);
+                ending_signals_block();
         return fd;
 }
 
@@ -404,8 +399,7 @@ static int follow(const Options *options, Look *look, int signals_fd, size_t sor
 }
 
 static ExitStatus show(const Options *options, Look *look, size_t sort) {
-        bool once = options->once || options->json != JSON_OFF || !isatty(STDOUT_FILENO) ||
-                    g_strcmp0(g_getenv("TERM"), "dumb") == 0;
+        bool once = options->once || options->json != JSON_OFF || !terminal_obeys(STDOUT_FILENO);
         _cleanup_close_ int signals_fd = once ? -EBADF : open_signals();
         Ending ending;
         int r;
