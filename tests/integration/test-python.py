@@ -95,7 +95,7 @@ if sys.argv[5] == "killed":
         p = subprocess.run([PYTHON, "-c", code, wheel(), json.dumps(endless), STATE, call, how], stdin=subprocess.DEVNULL, capture_output=True,
                            text=True, timeout=60 * PATIENCE, env={"ACTORCTL": CTL, **environment(), "TMPDIR": STATE, **env})
         assert p.returncode == (-9 if how == "killed" else 0), p.stderr
-        # An ended process that nobody has waited for has no command line.
+        # actorctl is a zombie until its new parent has waited for it: it keeps its number, but its command line is empty.
         wait_for("the end of actorctl", lambda: not command_line(int(p.stdout)), 60)
 
     virtual(VENV, REQUIREMENTS)
