@@ -79,6 +79,16 @@ void kernel_add(float *x, const float *y, size_t n); /* x += y */
  * squares [KERNEL_LANES]: number `first` + i adds its square to squares[i % KERNEL_LANES]. So a range whose
  * length is a multiple of KERNEL_LANES may be divided: the second call continues the sums of the first. */
 void kernel_parts_add(float *const parts[], uint32_t n_parts, size_t first, size_t n, double *squares);
+
+/* A CPU may take a hundred times as long for arithmetic whose result is subnormal (below 2^-126). Of a
+ * parameter that has no gradient any more, the first moment would get there and stay: 0.9 times the least
+ * number is rounded to the least number. So moments below ADAM_LEAST_MOMENT become 0, and a gradient below
+ * ADAM_LEAST_SQUARED adds nothing to the second moment. With AdamEpsilon=1e-8 such a first moment would move
+ * a parameter by less than 1e-28 of the learning rate, and the root of such a second moment is 1e-10 of
+ * epsilon. */
+#define ADAM_LEAST_MOMENT  0x1p-120f
+#define ADAM_LEAST_SQUARED 0x1p-57f /* its square times 1 - 0.999 is not subnormal */
+/* One step of Adam (Kingma and Ba, 2015) for n parameters with their moments m and v. */
 void kernel_adam(float *parameters, float *m, float *v, const float *gradient, size_t n,
                 const AdamScalars *scalars);
 

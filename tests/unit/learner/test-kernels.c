@@ -167,6 +167,39 @@ static void compute(Outcome *o) {
         kernel_clear_row(o->row, unit, 3, 45);
 }
 
+/* Moments that fade become 0, since arithmetic with subnormal numbers is slow. Parameters do not notice. */
+static void test_moments_fade(void) {
+        static const struct {
+                float m, v, gradient, m_after, v_after;
+        } cases[] = {
+                { 0x1p-149f, 0x1p-140f, 0, 0, 0 },
+                { -0x1p-121f, 0x1p-121f, 0, 0, 0 },
+                { 0, 0, 1e-19f, 1e-19f * 0.1f, 0 },
+                { 1e-30f, 1e-30f, 0, 1e-30f * 0.9f, 1e-30f * 0.999f },
+        };
+        enum { CASES = G_N_ELEMENTS(cases), N = 10 * CASES };
+        const AdamScalars scalars = { 1e-3, 0.9, 0.999, 1e-5, 0.7, 1 };
+        float parameters[N], m[N], v[N], gradient[N];
+
+        for (Width width = WIDTH_SCALAR; width < _WIDTH_MAX; width++) {
+                if (!width_present(width))
+                        continue;
+                width_choose(width);
+                for (int i = 0; i < N; i++) {
+                        parameters[i] = 0.5f;
+                        m[i] = cases[i % CASES].m;
+                        v[i] = cases[i % CASES].v;
+                        gradient[i] = cases[i % CASES].gradient;
+                }
+                kernel_adam(parameters, m, v, gradient, N, &scalars);
+                for (int i = 0; i < N; i++) {
+                        g_assert_true(parameters[i] == 0.5f);
+                        g_assert_true(m[i] == cases[i % CASES].m_after);
+                        g_assert_true(v[i] == cases[i % CASES].v_after);
+                }
+        }
+}
+
 static void test_widths(void) {
         g_autofree Outcome *plain = g_new0(Outcome, 1), *wide = g_new0(Outcome, 1);
 
@@ -441,6 +474,7 @@ int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/kernels/products", test_products);
         g_test_add_func("/kernels/widths", test_widths);
+        g_test_add_func("/kernels/moments-fade", test_moments_fade);
         g_test_add_func("/kernels/doubles", test_doubles);
         g_test_add_func("/kernels/pixels", test_pixels);
         g_test_add_func("/kernels/activations", test_activations);
