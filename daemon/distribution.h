@@ -37,10 +37,12 @@ typedef struct DistributionMeter {
 typedef struct DistributionInput {
         const JobSettings *settings;
         const DistributionFacts *facts;
-        uint32_t distribution;   /* the distribution that was measured: coarse or fused */
-        uint64_t n_env_steps;    /* environment steps of the job so far */
-        uint32_t n_cpus;         /* CPUs of this host that the job may use */
-        uint32_t n_learners_max; /* learners that the price sheet has a price for; UINT32_MAX: any number */
+        uint32_t distribution; /* the distribution that was measured: coarse or fused */
+        uint64_t n_env_steps;  /* environment steps of the job so far */
+        uint32_t n_cpus;       /* CPUs of this host that the job may use */
+        /* learners that the price sheet has a price for and the user's quota has memory for; UINT32_MAX: any
+         * number */
+        uint32_t n_learners_max;
 } DistributionInput;
 
 typedef struct DistributionChoice {

@@ -7,31 +7,61 @@
 #include <stdio.h>
 #include <string.h>
 #include "daemon/day.h"
+#include "lib/fragment.h"
 
-static uint64_t memory_of(const JobSettings *settings) {
-        return settings_actors_max(settings) * settings->memory_max_bytes +
-               settings->learner_memory_max_bytes;
+/* How many times a job that trains may take MemoryMax= of [Actor]: once for each container. A learner that
+ * acts (fused, which auto may choose) may take it once for each actor. */
+static uint64_t shares_of_actors(const JobSettings *settings) {
+        bool may_fuse = settings->distribution == DISTRIBUTION_AUTO ||
+                        distribution_fuses(distribution_of(settings));
+
+        return may_fuse ? settings_actors_max(settings) : settings_processes(settings);
 }
 
-void quota_add(QuotaUsage *usage, const JobSettings *settings) {
+QuotaNeed quota_need(const JobSettings *settings, uint32_t n_learners, bool trains) {
+        uint64_t n_shares;
+
+        assert(settings);
+
+        n_shares = shares_of_actors(settings) + (trains ? settings_evaluators(settings) : 0);
+        return (QuotaNeed){
+                .actors = settings_actors_max(settings),
+                .memory_bytes = n_shares * settings->memory_max_bytes +
+                                n_learners * settings->learner_memory_max_bytes,
+        };
+}
+
+uint32_t quota_learners_max(
+                const Quota *quota, uint64_t others, const QuotaNeed *need, const JobSettings *settings) {
+        uint64_t taken = others + need->memory_bytes;
+
+        if (quota->memory_bytes == 0)
+                return UINT32_MAX;
+        if (taken >= quota->memory_bytes)
+                return 1;
+        return 1 + (uint32_t) MIN((quota->memory_bytes - taken) / settings->learner_memory_max_bytes,
+                                   UINT32_MAX - 1);
+}
+
+void quota_add(QuotaUsage *usage, const QuotaNeed *need) {
         usage->running++;
-        usage->actors += settings_actors_max(settings);
-        usage->memory_bytes += memory_of(settings);
+        usage->actors += need->actors;
+        usage->memory_bytes += need->memory_bytes;
 }
 
 bool quota_disk_has_room(uint64_t limit, uint64_t others, uint64_t bytes) {
         return limit == 0 || (others < limit && bytes <= limit - others);
 }
 
-Hold hold_of(const Quota *quota, const QuotaUsage *beside, const JobSettings *settings) {
+Hold hold_of(const Quota *quota, const QuotaUsage *beside, const QuotaNeed *need) {
         QuotaUsage with;
 
         assert(quota);
         assert(beside);
-        assert(settings);
+        assert(need);
 
         with = *beside;
-        quota_add(&with, settings);
+        quota_add(&with, need);
         if (quota->actors > 0 && with.actors > quota->actors)
                 return (Hold){ HOLD_ACTORS, beside->actors, quota->actors };
         if (quota->memory_bytes > 0 && with.memory_bytes > quota->memory_bytes)
@@ -57,11 +87,12 @@ static const char *money_words(uint64_t nano, const char *currency, char ret[MON
         return ret;
 }
 
-char *hold_never(const Quota *quota, const JobSettings *settings, const char *currency) {
+char *hold_never(const Quota *quota, const QuotaNeed *need, const JobSettings *settings,
+                const char *currency) {
         char money[MONEY_WORDS_MAX];
-        QuotaUsage alone = {};
 
         assert(quota);
+        assert(need);
         assert(settings);
         assert(currency);
 
@@ -73,21 +104,20 @@ char *hold_never(const Quota *quota, const JobSettings *settings, const char *cu
                                 money_words(quota->money.nano, quota->money.currency, money),
                                 quota->money.currency);
 
-        quota_add(&alone, settings);
-        if (quota->actors > 0 && alone.actors > quota->actors)
+        if (quota->actors > 0 && need->actors > quota->actors)
                 return g_strdup_printf(
                                 "it has up to %" PRIu64
                                 " actors, and the running jobs of its user may have %" PRIu32
                                 " together (MaxActorsPerUser=): lower MaxActors= or Actors= of [Scaling]",
-                                alone.actors, quota->actors);
-        if (quota->memory_bytes > 0 && alone.memory_bytes > quota->memory_bytes)
+                                need->actors, quota->actors);
+        if (quota->memory_bytes > 0 && need->memory_bytes > quota->memory_bytes)
                 return g_strdup_printf(
                                 "it has up to %" PRIu64
-                                " MiB of memory (its actors and its learner), and the running jobs of "
-                                "its user may have %" PRIu64
+                                " MiB of memory (its actors, its evaluations' actors and its learners), and "
+                                "the running jobs of its user may have %" PRIu64
                                 " MiB together (MaxMemoryPerUser=): lower MemoryMax= of [Actor] and "
-                                "[Learner], or the number of actors",
-                                alone.memory_bytes >> 20, quota->memory_bytes >> 20);
+                                "[Learner], or the number of actors or learners",
+                                need->memory_bytes >> 20, quota->memory_bytes >> 20);
         return NULL;
 }
 
@@ -101,14 +131,11 @@ static void money_sentence(const Hold *hold, char *ret, size_t size) {
                         money_words(hold->limit, hold->currency, limit));
 }
 
-void hold_words(const Hold *hold, const JobSettings *settings, char *ret, size_t size) {
-        QuotaUsage alone = {};
-
+void hold_words(const Hold *hold, const QuotaNeed *need, char *ret, size_t size) {
         assert(hold);
-        assert(settings);
+        assert(need);
         assert(ret && size > 0);
 
-        quota_add(&alone, settings);
         ret[0] = '\0';
         switch (hold->reason) {
         case HOLD_NOTHING: break;
@@ -127,14 +154,14 @@ void hold_words(const Hold *hold, const JobSettings *settings, char *ret, size_t
                                 "it waits for room in its user's quota: it has up to %" PRIu64
                                 " actors, the user's jobs before it have up to %" PRIu64
                                 ", and MaxActorsPerUser=%" PRIu64,
-                                alone.actors, hold->beside, hold->limit);
+                                need->actors, hold->beside, hold->limit);
                 break;
         case HOLD_MEMORY:
                 (void) snprintf(ret, size,
                                 "it waits for room in its user's quota: it has up to %" PRIu64
                                 " MiB of memory, the user's jobs before it have up to %" PRIu64
                                 " MiB, and MaxMemoryPerUser=%" PRIu64 "M",
-                                alone.memory_bytes >> 20, hold->beside >> 20, hold->limit >> 20);
+                                need->memory_bytes >> 20, hold->beside >> 20, hold->limit >> 20);
                 break;
         case HOLD_MONEY: money_sentence(hold, ret, size); break;
         }

@@ -15,6 +15,11 @@ typedef struct Quota {
         setting_money money; /* spending in a day; 0: no limit */
 } Quota;
 
+/* What a job may hold at once. */
+typedef struct QuotaNeed {
+        uint64_t actors, memory_bytes;
+} QuotaNeed;
+
 typedef struct QuotaUsage {
         uint32_t jobs, running;
         uint64_t actors, memory_bytes; /* the most that the running jobs may use */
@@ -38,18 +43,26 @@ typedef struct Hold {
         uint64_t until_usec; /* CLOCK_REALTIME */
 } Hold;
 
-/* Adds a running job, with its actors and its memory. */
-void quota_add(QuotaUsage *usage, const JobSettings *settings);
+/* n_learners: the learners of the job's distribution, which Policy=auto may choose. trains: the job is no
+ * evaluation or verification. */
+QuotaNeed quota_need(const JobSettings *settings, uint32_t n_learners, bool trains);
+/* How many learners a job may have beside jobs with `others` bytes if it needs `need` with one learner. At
+ * least 1. */
+uint32_t quota_learners_max(
+                const Quota *quota, uint64_t others, const QuotaNeed *need, const JobSettings *settings);
+/* Adds a running job. */
+void quota_add(QuotaUsage *usage, const QuotaNeed *need);
 /* Whether a user's files may grow by `bytes` in addition to `others`. */
 bool quota_disk_has_room(uint64_t limit, uint64_t others, uint64_t bytes);
 
 /* Checks all quotas except money (daemon/spending.h). beside: the usage of the user's jobs that run, or are
  * queued before this one. */
-Hold hold_of(const Quota *quota, const QuotaUsage *beside, const JobSettings *settings);
+Hold hold_of(const Quota *quota, const QuotaUsage *beside, const QuotaNeed *need);
 
 /* Why the job can never run: a clause to follow "The job cannot run: ", without a full stop (g_free()).
  * NULL: it can run at some time. */
-char *hold_never(const Quota *quota, const JobSettings *settings, const char *currency);
+char *hold_never(const Quota *quota, const QuotaNeed *need, const JobSettings *settings,
+                const char *currency);
 
 /* A sentence for people; empty: the job is not held. */
-void hold_words(const Hold *hold, const JobSettings *settings, char *ret, size_t size);
+void hold_words(const Hold *hold, const QuotaNeed *need, char *ret, size_t size);

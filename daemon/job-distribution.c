@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include "daemon/users.h"
 #include "include/launch.h"
 #include "lib/environments.h"
 #include "lib/fragment.h"
@@ -53,6 +54,38 @@ uint32_t job_distribution(const Job *job, uint32_t *ret_n_learners, const char *
         if (ret_why)
                 *ret_why = why;
         return choice;
+}
+
+/* A choice counts from the moment at which it is made, although the present life goes on without it. */
+QuotaNeed job_need(const Job *job) {
+        uint32_t n_learners;
+
+        assert(job);
+
+        (void) job_distribution(job, &n_learners, NULL);
+        if (is_chosen(job))
+                n_learners = MAX(n_learners, (uint32_t) job->row.n_learners);
+        return quota_need(&job->settings, n_learners, job->row.purpose == LAUNCH_TRAIN);
+}
+
+/* How many learners the choice may give the job. The other running jobs of its user hold their memory
+ * already, and the job does not wait for room when it changes over. */
+static uint32_t learners_max(const Job *job) {
+        uint32_t most = price_sheet_learners_max(job->sheet, &job->settings);
+        QuotaUsage others = {};
+        QuotaNeed need;
+        Quota quota;
+
+        if (!users_quota(job->context->users, job->row.uid, &quota))
+                return 1;
+        JOBS_FOREACH (other, &job->context->jobs) {
+                if (other == job || other->row.uid != job->row.uid || !job_active(other))
+                        continue;
+                need = job_need(other);
+                quota_add(&others, &need);
+        }
+        need = job_need(job);
+        return MIN(most, quota_learners_max(&quota, others.memory_bytes, &need, &job->settings));
 }
 
 /* Whether the job's next life can begin: not if the daemon has lost a directory that the submitter passed
@@ -106,8 +139,7 @@ void job_distribute(Job *job) {
                                         .distribution = job_distribution(job, NULL, NULL),
                                         .n_env_steps = job->progress.statistics.n_env_steps,
                                         .n_cpus = count_cpus(),
-                                        .n_learners_max =
-                                                        price_sheet_learners_max(job->sheet, &job->settings),
+                                        .n_learners_max = learners_max(job),
                         },
                         &choice);
         free(job->row.distribution);

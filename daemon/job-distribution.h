@@ -2,11 +2,14 @@
 /* The distribution of a job: which processes act and learn, in this life of the job and in the next. */
 #pragma once
 
+#include "daemon/hold.h"
 #include "daemon/job.h"
 
 /* The distribution of the newest life. *ret_why: a clause to follow "since"; NULL: the settings name the
  * distribution. */
 uint32_t job_distribution(const Job *job, uint32_t *ret_n_learners, const char **ret_why);
+/* What the job may hold at once, by the distribution that it has or will have. */
+QuotaNeed job_need(const Job *job);
 /* Whether the job still measures rounds, since there are too few so far for a choice. */
 bool job_measures(const Job *job);
 /* Chooses the distribution when enough rounds are measured, and writes it to the ledger. If a life runs, a

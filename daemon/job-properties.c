@@ -86,8 +86,11 @@ static const char *waiting(const Job *job, char ret[WAITING_MAX]) {
                 say_frozen(job, ret);
                 return ret;
         }
-        if (job->state == JOB_QUEUED)
-                hold_words(&job->hold, &job->settings, ret, WAITING_MAX);
+        if (job->state == JOB_QUEUED) {
+                QuotaNeed need = job_need(job);
+
+                hold_words(&job->hold, &need, ret, WAITING_MAX);
+        }
         if (!job_active(job))
                 return ret;
         if (job->waits_checkpoint > 0) {

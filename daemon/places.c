@@ -2,6 +2,7 @@
 #include "daemon/places.h"
 
 #include <assert.h>
+#include "daemon/job-distribution.h"
 #include "daemon/job-end.h"
 #include "daemon/job-life.h"
 #include "daemon/job-turn.h"
@@ -38,25 +39,28 @@ static UserState *user_state(Manager *manager, GHashTable *users, uint32_t uid) 
         return user;
 }
 
-static Hold hold_by(const Job *job, const UserState *user) {
+static Hold hold_by(const QuotaNeed *need, const UserState *user) {
         if (!user->known)
                 return (Hold){ .reason = HOLD_UNKNOWN };
         if (user->money.reason != HOLD_NOTHING)
                 return user->money;
         if (user->blocked)
                 return (Hold){ .reason = HOLD_TURN };
-        return hold_of(&user->quota, &user->usage, &job->settings);
+        return hold_of(&user->quota, &user->usage, need);
 }
 
 /* Whether the job waits for a place (MaxJobs=), and not for room in its user's quota. */
 static bool waits(Job *job, UserState *user) {
+        QuotaNeed need;
+
         job->hold = (Hold){};
         if (job->state != JOB_QUEUED || job->row.frozen_usec > 0)
                 return false;
-        job->hold = hold_by(job, user);
+        need = job_need(job);
+        job->hold = hold_by(&need, user);
         user->blocked = job->hold.reason != HOLD_NOTHING;
         if (!user->blocked)
-                quota_add(&user->usage, &job->settings);
+                quota_add(&user->usage, &need);
         return !user->blocked;
 }
 
@@ -173,11 +177,13 @@ static void preempt(Manager *manager) {
 static void refuse(Manager *manager) {
         JOBS_FOREACH (job, &manager->context.jobs) {
                 g_autofree char *never = NULL, *sentence = NULL;
+                QuotaNeed need;
                 Quota quota;
 
                 if (job->state != JOB_QUEUED || !users_quota(manager->context.users, job->row.uid, &quota))
                         continue;
-                never = hold_never(&quota, &job->settings, price_sheet_currency(job->sheet));
+                need = job_need(job);
+                never = hold_never(&quota, &need, &job->settings, price_sheet_currency(job->sheet));
                 if (!never || job_prepare_end(job) < 0)
                         continue;
                 sentence = g_strdup_printf("it cannot run any more: %s", never);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include "daemon/access.h"
 #include "daemon/hold.h"
+#include "daemon/job-distribution.h"
 #include "daemon/job.h"
 #include "daemon/line.h"
 #include "daemon/reply.h"
@@ -22,8 +23,11 @@ QuotaUsage quota_usage(const Manager *manager, uint32_t uid) {
                 if (job->row.uid != uid || job->state == JOB_ENDED)
                         continue;
                 usage.jobs++;
-                if (job_active(job))
-                        quota_add(&usage, &job->settings);
+                if (job_active(job)) {
+                        QuotaNeed need = job_need(job);
+
+                        quota_add(&usage, &need);
+                }
         }
         return usage;
 }
@@ -76,8 +80,9 @@ int quota_check_disk(Manager *manager, uint32_t uid, uint64_t bytes, sd_bus_erro
                         has, most);
 }
 
-int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, const char *currency,
-                sd_bus_error *error) {
+int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, bool trains,
+                const char *currency, sd_bus_error *error) {
+        QuotaNeed need = quota_need(settings, settings->n_learners, trains);
         QuotaUsage usage = quota_usage(manager, uid);
         g_autofree char *never = NULL;
         Quota quota;
@@ -89,7 +94,7 @@ int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, con
                                 "You have %" PRIu32 " jobs that have not ended, which is the limit "
                                 "(MaxJobsPerUser=%" PRIu32 "): wait until one ends, or stop one.",
                                 usage.jobs, quota.jobs);
-        never = hold_never(&quota, settings, currency);
+        never = hold_never(&quota, &need, settings, currency);
         if (never)
                 return sd_bus_error_setf(error, BUS_ERROR(TooManyJobs), "The job cannot run: %s.", never);
         return quota_check_disk(manager, uid, 0, error);

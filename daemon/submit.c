@@ -286,7 +286,7 @@ static int check_shares(const Manager *manager, const Submission *s, sd_bus_erro
 static int check_limits(Manager *manager, uint32_t uid, const Submission *s, sd_bus_error *error) {
         int r;
 
-        r = quota_check(manager, uid, &s->settings, s->currency, error);
+        r = quota_check(manager, uid, &s->settings, s->purpose == LAUNCH_TRAIN, s->currency, error);
         if (r < 0)
                 return r;
         if (manager->context.jobs.n_queued >= JOBS_QUEUED_MAX)
