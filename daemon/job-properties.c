@@ -179,6 +179,15 @@ VALUE_IS(EvaluationDeviation, progress_evaluation_deviation(&job->progress))
 VALUE_IS(EvaluationEpisodes, job->progress.n_evaluations)
 /* clang-format on */
 
+VALUE(RecordsFault) {
+        if (job->records_error > 0)
+                (void) snprintf(scratch->text, sizeof(scratch->text),
+                                "its records cannot be read from the ledger (%s%s), so its figures are "
+                                "unknown; actord tries again at each call",
+                                ledger_error_words(-job->records_error), limit_advice(job->records_error));
+        return scratch->text;
+}
+
 VALUE(DistributionReason) {
         const char *why;
 
@@ -279,6 +288,16 @@ VALUE(EvaluationMean) {
         return job->progress.n_evaluations > 0 ? job->progress.evaluation_mean : NAN;
 }
 
+/* Numbers of type d are figures from the job's records. Other types have no value for "unknown": see
+ * RecordsFault. */
+#define KNOWN_d(job, value)  ((job)->records_error == 0 ? (value) : NAN)
+#define KNOWN_t(job, value)  (value)
+#define KNOWN_u(job, value)  (value)
+#define KNOWN_b(job, value)  (value)
+#define KNOWN_s(job, value)  (value)
+#define KNOWN_as(job, value) (value)
+#define KNOWN_ad(job, value) (value)
+
 static int append_t(sd_bus_message *reply, Value_t value) {
         return sd_bus_message_append(reply, "t", value);
 }
@@ -310,8 +329,9 @@ static int append_ad(sd_bus_message *reply, Value_ad value) {
 #define X(type, name, member, changes)                                                                      \
         int job_property_get_##name(sd_bus *bus, const char *path, const char *interface,                   \
                         const char *property, sd_bus_message *reply, void *userdata, sd_bus_error *error) { \
+                const Job *job = userdata;                                                                  \
                 Scratch scratch = {};                                                                       \
-                int r = append_##type(reply, value_of_##name(userdata, &scratch));                          \
+                int r = append_##type(reply, KNOWN_##type(job, value_of_##name(job, &scratch)));            \
                                                                                                             \
                 g_strfreev(scratch.words);                                                                  \
                 return r;                                                                                   \

@@ -290,6 +290,7 @@ int job_load_progress(Job *job, bool anew) {
         if (job->progress_loaded && !anew)
                 return 0;
         job->progress_loaded = job->records_loaded = true;
+        job->records_error = 0;
         job->uncounted = job->state != JOB_ENDED;
         if (job->row.life == 0)
                 return 0;
@@ -305,6 +306,7 @@ int job_load_progress(Job *job, bool anew) {
                 /* Sums of some of the records would be taken for the job's bill. */
                 progress_done(&job->progress);
                 job->progress_loaded = job->records_loaded = false;
+                job->records_error = -r;
                 log_line(LOG_ERR, "The records of job %" PRIu64 " could not be read from the ledger: %s",
                                 job->row.id, ledger_error_words(r));
         }
@@ -318,6 +320,7 @@ int job_load_summary(Job *job) {
                 return job_load_progress(job, false);
         if (summary_read(job->row.summary, &job->progress) >= 0) {
                 job->progress_loaded = true;
+                job->records_error = 0;
                 return 0;
         }
         log_line(LOG_WARNING,
@@ -345,4 +348,5 @@ void job_take_records(Job *job, Job *reader) {
         job->progress = reader->progress;
         reader->progress = progress;
         job->progress_loaded = job->records_loaded = true;
+        job->records_error = 0;
 }

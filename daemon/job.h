@@ -44,6 +44,7 @@ struct Job {
         Progress progress;
         bool progress_loaded; /* `progress` has the sums that the properties show */
         bool records_loaded;  /* data that only records have are loaded, too: curve, estimates, faults */
+        int records_error;    /* the errno with which the records could not be read; 0: they could */
         SchedulerState scheduler;
         SchedulerCache scheduler_cache;
         LedgerDecision decision; /* the newest one */

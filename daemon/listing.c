@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include "daemon/access.h"
 #include "daemon/audience.h"
@@ -25,8 +26,8 @@ static void fill_in(const Job *job, LedgerListed *row) {
         bill_make(&progress->usage, job->sheet, &job->settings, &bill);
         row->round = progress->round;
         row->n_env_steps = progress->statistics.n_env_steps;
-        row->return_mean = progress->statistics.return_mean;
-        row->cost_full = bill.full;
+        row->return_mean = job->records_error == 0 ? progress->statistics.return_mean : NAN;
+        row->cost_full = job->records_error == 0 ? bill.full : NAN;
         row->state = job_state_word(job);
         row->result = job->row.result;
         row->started_usec = job->row.started_usec;

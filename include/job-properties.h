@@ -33,6 +33,7 @@
         X(s, Waiting, waiting, STATE)                              \
         X(s, Result, result, STATE)                                \
         X(s, Fault, fault, STATE)                                  \
+        X(s, RecordsFault, records_fault, STATE)                   \
         X(t, StartedUSec, started_usec, STATE)                     \
         X(t, EndedUSec, ended_usec, STATE)                         \
         X(t, Life, life, STATE)                                    \

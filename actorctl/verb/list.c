@@ -133,7 +133,8 @@ static void add_row(Table *table, const ListedJob *row, uint64_t now_usec) {
         table_shown(table, percent, json_real(row->progress));
         table_real(table, row->return_mean, "%.2f");
         table_shown(table, format_count(row->n_env_steps, count), json_unsigned(row->n_env_steps));
-        table_shown(table, format_money(row->cost, row->currency, money), json_real(row->cost));
+        table_shown(table, isnan(row->cost) ? "unknown" : format_money(row->cost, row->currency, money),
+                        json_real(row->cost));
         table_shown(table, "", json_word(row->currency));
         table_age(table, row->submitted_usec, now_usec);
         table_string(table, row->description);

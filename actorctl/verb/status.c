@@ -110,7 +110,11 @@ static void print_job(const JobStatus *job, const char *called) {
         row_time("started", job->started_usec);
         row_time("ended", job->ended_usec);
         print_place(job);
-        print_progress(job);
+        /* Without its records, the job's counts are 0 and its amounts NaN. */
+        if (job->records_fault[0])
+                row("figures", "unknown: %s", job->records_fault);
+        else
+                print_progress(job);
 }
 
 /* Opens a job or a run. One connection to the daemon serves all of its jobs; each run has its own

@@ -144,6 +144,35 @@ def many_lives():
                 equal((costs(bus, job), bus.get(job, "Round")), (before, rounds), "the bill that it had")
 
 
+def rename_table(bus, old, new):
+    db = sqlite3.connect(f"{bus.dir}/state/actord/ledger.sqlite", isolation_level=None, timeout=20)
+    db.execute(f"ALTER TABLE {old} RENAME TO {new}")
+    db.close()
+
+
+@story("while a job's records cannot be read, its cost is unknown and not zero, and the reason is told")
+def unreadable():
+    with Bus() as bus:
+        job = bus.submit(overrides=ENDLESS)
+        wait_for("a round", lambda: bus.get(job, "Round") > 0 and bus.state(job) == "running")
+        equal(bus.get(job, "RecordsFault"), "", "a job that runs")
+        bus.ctl("freeze", job)
+        frozen(bus, job)
+        before = costs(bus, job)
+        bus.stop()
+        bus.start()
+        rename_table(bus, "records", "away")
+        status = bus.ctl("status", job, "--json").json
+        equal((status["state"], status["cost_full"], status["cost_paper"], status["return_mean"]), ("frozen", None, None, None), "status --json")
+        assert "its records cannot be read from the ledger" in status["records_fault"], status["records_fault"]
+        assert re.search(r"figures: unknown: its\s+records", bus.ctl("status", job).out), bus.ctl("status", job).out
+        equal([row["cost_full"] for row in bus.ctl("list", "--json").json], [None], "list --json")
+        assert " unknown " in bus.ctl("list").out, bus.ctl("list").out
+        rename_table(bus, "away", "records")
+        equal((costs(bus, job), bus.get(job, "RecordsFault")), (before, ""), "when they can be read again")
+        equal([row["cost_full"] for row in bus.ctl("list", "--json").json], before[:1], "list --json")
+
+
 @story("RuntimeMaxSec= does not run while a job is frozen")
 def runtime():
     with Bus() as bus:
