@@ -26,6 +26,7 @@
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
+#include "lib/sibling.h"
 #include "lib/settings/print.h"
 #include "lib/string-tables.h"
 
@@ -107,6 +108,23 @@ static int on_hello(const Hello *hello, const struct ucred *peer, void *userdata
         return 0;
 }
 
+/* What to do if the programs of a launch do not fit this daemon's program, since another build was installed
+ * while the daemon ran. */
+static const char *replaced_words(const Job *job) {
+        switch (job->context->mode) {
+        case DAEMON_SYSTEM:
+                return "actord was replaced by another build while it ran: restart it with systemctl "
+                       "restart actord, and jobs go on";
+        case DAEMON_USER:
+                return "actord was replaced by another build while it ran: restart it with systemctl "
+                       "--user restart actord, and jobs go on";
+        case DAEMON_RUN:
+        case _DAEMON_MODE_MAX:
+        case _DAEMON_MODE_INVALID: break;
+        }
+        return "actord was replaced by another build during the run: start the job again";
+}
+
 static char *failed_words(const Failed *failed) {
         const char *where = invoker_step_sentence(failed->step), *advice = limit_advice(failed->error);
 
@@ -126,6 +144,12 @@ static int on_failed(const Failed *failed, const struct ucred *peer, void *userd
         if (!peer_may_be_invoker(peer))
                 return -EPERM;
         g_free(job->life_error);
+        if (failed->step == INVOKER_STEP_CONTRACTS && sibling_replaced()) {
+                job->life_error = g_strdup_printf("its invoker could not begin: %s", replaced_words(job));
+                job->life_hopeless = job->context->mode == DAEMON_RUN;
+                job->life_error_number = EAGAIN; /* it is not the job's fault */
+                return 0;
+        }
         job->life_error = failed_words(failed);
         job->life_hopeless = limit_is_lasting(failed->error);
         job->life_error_number = abs(failed->error);
@@ -145,8 +169,9 @@ static void on_closed(int error, void *userdata) {
                 /* The invoker has been told to end, but the daemon does not rely on it. */
                 job->disbelieved = true;
                 g_free(job->life_error);
-                job->life_error = g_strdup_printf(
-                                "its invoker sent an impossible message (%s)", g_strerror(-error));
+                job->life_error = g_strdup_printf("its invoker sent an impossible message (%s)%s%s",
+                                g_strerror(-error), sibling_replaced() ? "; " : "",
+                                sibling_replaced() ? replaced_words(job) : "");
                 job_arm_deadline(job, 0, NULL);
                 return;
         }
@@ -201,14 +226,21 @@ static bool launch_may_pass(const LaunchAnswer *answer) {
                (limit_is_momentary(answer->error) && !limit_is_lasting(answer->error));
 }
 
+/* Whether daemon and spawner do not understand each other since another build was installed. */
+static bool is_of_other_build(const LaunchAnswer *answer) {
+        return answer->step == LAUNCH_STEP_MESSAGE && answer->error == -EBADMSG && sibling_replaced();
+}
+
 /* Gives up a life whose launch failed. A process may have run for a moment, or may still run, so the usage
  * of this life is counted like that of any other life. */
 static void launch_failed(Job *job, const LaunchAnswer *answer) {
+        const char *message = *answer->message ? answer->message : g_strerror(-answer->error);
+
+        if (is_of_other_build(answer))
+                message = replaced_words(job);
         g_free(job->life_error);
         job->life_error = g_strdup_printf("its launch failed at step %s: %s%s",
-                        launch_step_to_string(answer->step),
-                        *answer->message ? answer->message : g_strerror(-answer->error),
-                        limit_advice(answer->error));
+                        launch_step_to_string(answer->step), message, limit_advice(answer->error));
         job->life_hopeless = !launch_may_pass(answer);
         job->n_delays = 0;
         job->launch_failed = job->link_over = job->exited = true;
@@ -313,22 +345,26 @@ static void unnote_life(Job *job, const char *row_state, uint64_t started_usec) 
         (void) job_save(job);
 }
 
-/* Whether the spawner has put the launch off, since it has enough launches of the job's user already. Then
- * no process was made. */
+/* Whether the launch is put off: the spawner has enough launches of the job's user already, or it is of
+ * another build than this daemon, which must be restarted. Then no process was made. A run's daemon is not
+ * restarted. */
 static bool is_put_off(const Job *job, const LaunchAnswer *answer) {
-        return answer->step == LAUNCH_STEP_MESSAGE && answer->error == -EAGAIN &&
-               job->row.end_wanted == PLAN_END_NOT;
+        bool busy = answer->step == LAUNCH_STEP_MESSAGE && answer->error == -EAGAIN;
+
+        return job->row.end_wanted == PLAN_END_NOT &&
+               (busy || (is_of_other_build(answer) && job->context->mode != DAEMON_RUN));
 }
 
 /* Takes the life back and begins it later. It must not count as a life that failed: after a restart of the
  * host, all jobs of a user begin their next lives at once. */
 static void put_off(Job *job, const LaunchAnswer *answer) {
-        g_autofree char *sentence = g_strdup_printf("its launch was put off: %s", answer->message);
-        bool first = job->row.life == 1;
+        bool first = job->row.life == 1, replaced = is_of_other_build(answer);
+        g_autofree char *sentence = g_strdup_printf(
+                        "its launch was put off: %s", replaced ? replaced_words(job) : answer->message);
 
         job->launch = launch_call_free(job->launch);
         unnote_life(job, first ? "queued" : "running", first ? 0 : job->row.started_usec);
-        if (first && job->n_delays >= FIRST_DELAYS_MAX)
+        if (first && !replaced && job->n_delays >= FIRST_DELAYS_MAX)
                 job_give_up(job, sentence);
         else
                 begin_later(job, sentence);

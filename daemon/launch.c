@@ -146,7 +146,7 @@ static int on_answer(sd_event_source *source, int fd, uint32_t events, void *use
         if (r == -EAGAIN || r == -EINTR)
                 return 0;
         if (r == -EBADMSG)
-                answer = failed_answer(r,
+                answer = failed_answer(-EPROTO,
                                 "the spawner's answer cannot be read: actord and actord-spawn are of "
                                 "different versions");
         else if (r < 0)

@@ -10,6 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* What the kernel adds to the path of a file that has no name any more. */
+#define DELETED " (deleted)"
+
 int sibling_directory(char ret[SIBLING_DIRECTORY_MAX]) {
         char path[SIBLING_DIRECTORY_MAX + 64];
         char *slash;
@@ -34,6 +37,15 @@ int sibling_directory(char ret[SIBLING_DIRECTORY_MAX]) {
                 return -ENAMETOOLONG;
         strcpy(ret, path);
         return 0;
+}
+
+bool sibling_replaced(void) {
+        char path[SIBLING_DIRECTORY_MAX + 64];
+        ssize_t n;
+
+        n = readlink("/proc/self/exe", path, sizeof(path));
+        return n > (ssize_t) strlen(DELETED) && (size_t) n < sizeof(path) &&
+               memcmp(path + n - strlen(DELETED), DELETED, strlen(DELETED)) == 0;
 }
 
 int data_path(const char *name, char ret[DATA_PATH_MAX]) {

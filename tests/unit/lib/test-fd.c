@@ -106,6 +106,32 @@ static void test_siblings(void) {
         g_assert_cmpint(data_path(name, path), ==, -ENAMETOOLONG);
 }
 
+/* A copy of this program, which removes its own file. */
+static void test_replaced(void) {
+        g_autofree char *self = g_file_read_link("/proc/self/exe", NULL), *copy = NULL, *text = NULL;
+        g_autofree char *directory = g_dir_make_tmp("actord-test-XXXXXX", NULL);
+        char *argv[] = { NULL, (char *) "--replaced", NULL };
+        g_autoptr(GError) error = NULL;
+        gsize n;
+        int status;
+
+        g_assert_false(sibling_replaced());
+        argv[0] = copy = g_build_filename(directory, "copy", NULL);
+        g_assert_true(g_file_get_contents(self, &text, &n, NULL));
+        g_assert_true(g_file_set_contents_full(
+                        copy, text, (gssize) n, G_FILE_SET_CONTENTS_NONE, 0700, NULL));
+        g_assert_true(g_spawn_sync(
+                        NULL, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, NULL, NULL, &status, &error));
+        g_assert_cmpint(status, ==, 0);
+        g_assert_cmpint(rmdir(directory), ==, 0);
+}
+
+static int replaced_in_copy(const char *path) {
+        if (sibling_replaced() || unlink(path) < 0)
+                return 1;
+        return sibling_replaced() ? 0 : 1;
+}
+
 static bool is_open(int fd) {
         return fcntl(fd, F_GETFD) >= 0;
 }
@@ -143,6 +169,8 @@ static void test_keep_only(void) {
 }
 
 int main(int argc, char *argv[]) {
+        if (argc > 1 && strcmp(argv[1], "--replaced") == 0)
+                return replaced_in_copy(argv[0]);
         g_test_init(&argc, &argv, NULL);
 
         g_test_add_func("/fd/sealed", test_sealed);
@@ -150,6 +178,7 @@ int main(int argc, char *argv[]) {
         g_test_add_func("/fd/reads", test_reads);
         g_test_add_func("/fd/cloexec", test_cloexec);
         g_test_add_func("/fd/siblings", test_siblings);
+        g_test_add_func("/fd/replaced", test_replaced);
         g_test_add_func("/fd/keep-only", test_keep_only);
 
         return g_test_run();
