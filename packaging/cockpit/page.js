@@ -80,7 +80,7 @@ const widthOf = id => Math.min(Math.max(at(id).clientWidth, 280), 1000);
 async function fillJob(id) {
     const p = await daemon.properties(id), owner = await daemon.user(p.UserId);
     at("job-title").textContent = `Job ${id}: ${p.Environment}, ${p.State === "ended" ? p.Result : p.State}`;
-    at("job-words").textContent = [`Submitted by ${owner}, ${time(p.SubmittedUSec)}.`, p.Description, p.Waiting, p.Fault].filter(Boolean).join(" ");
+    at("job-words").textContent = [`Submitted by ${owner}, ${time(p.SubmittedUSec)}.`, p.Description, p.Waiting, p.Fault, p.RecordsFault].filter(Boolean).join(" ");
     at("job").dataset.uid = p.UserId;
     at("stop").disabled = p.State === "ended";
     at("freeze").hidden = p.FrozenUSec > 0;
