@@ -412,7 +412,7 @@ double progress_evaluation_deviation(const Progress *progress) {
 static bool is_actors_fault(uint32_t fault) {
         return fault == FAULT_LOAD || fault == FAULT_SPEC || fault == FAULT_ENVIRONMENT ||
                fault == FAULT_OBSERVATION || fault == FAULT_ACTION || fault == FAULT_REWARD ||
-               fault == FAULT_LENGTHS || fault == FAULT_ACTIVE;
+               fault == FAULT_LENGTHS || fault == FAULT_ACTIVE || fault == FAULT_CHANGED;
 }
 
 /* The end of a sentence that says what a learner's exit status means; "": the status has no meaning of its

@@ -89,7 +89,8 @@ typedef enum RecordKind {
         X(NODE, "node", "was on a node of the cluster that was lost (node %d)")                           \
         X(HOST_MEMORY, "host-memory",                                                                     \
                         ("was killed since memory ran out beyond its own limit: on the host, or in a "    \
-                         "cgroup above its own (%d times)"))
+                         "cgroup above its own (%d times)"))                                               \
+        X(CHANGED, "changed", "changed its rollout after it had answered, while the learners copied it")
 
 typedef enum Fault {
 #define X(name, word, sentence) FAULT_##name,

@@ -65,7 +65,8 @@ typedef struct Order {          /* written by the invoker before go */
         /* RESTORE: 1: the policy is only played and not trained, so the slots' state in the file is skipped
          * if it has another shape than the job's */
         uint32_t plays;
-        uint32_t hashes;                        /* LEARN: 1: report the policy's digest */
+        /* LEARN: 1: report the policy's digest; TAKE: 1: report the digest of the copy of the rollout */
+        uint32_t hashes;
         /* ROLLOUT, for a learner that acts: 1: learn when all rollouts of the round are taken; then the next
          * version goes to next_bank */
         uint32_t learns, next_bank;
@@ -88,7 +89,8 @@ typedef struct Answer {         /* the worker writes it before `done`; an actor'
         Statistics statistics;                  /* LEARN, RESTORE */
         Spent spent;                            /* ROLLOUT, TAKE, LEARN, with Profile=yes */
         /* the hash of the policy (parameters and normalisation): CHECKPOINT, RESTORE; LEARN only if the
-         * order asks for it: with few rows, the hash takes longer than the gradient step */
+         * order asks for it: with few rows, the hash takes longer than the gradient step. TAKE, if the order
+         * asks for it: the hash of the rollout that was copied */
         uint8_t sha256[32];
         uint8_t file_sha256[32];                /* CHECKPOINT: of the file */
         /* for a relay: the actor's CPU time since its last answer, and its peak memory, as read by its

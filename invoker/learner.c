@@ -325,8 +325,9 @@ static void give(Learners *learners, uint32_t kind, uint32_t actor, bool last) {
                 order.snapshot_bank = learners->progress->round->seats[actor].bank;
                 overlap_name_policy(learners->progress, learners->place, actor, &order);
         }
-        if (kind == ORDER_LEARN) {
+        if (kind == ORDER_TAKE || kind == ORDER_LEARN)
                 order.hashes = learners->place->n_learners > 1; /* for comparing the learners' digests */
+        if (kind == ORDER_LEARN) {
                 order.ordinal = learners->progress->round->number - 1;
                 order.n_actors = learners->progress->round->n_rollouts;
                 order.policy_bank = next_bank(learners);
@@ -380,11 +381,14 @@ bool learner_answered(Learners *learners, uint32_t k, const Answer *answer) {
                 *all = *answer;
         all->fault = fault;
         all->detail = detail;
-        /* Learners publish the same policy from the same data. They can disagree only if an actor changed
-         * its rollout between the copies of two learners. */
+        /* Two learners have different copies of a rollout only if the actor changed it between the copies.
+         * From different copies they would learn different things, or make another number of steps, and wait
+         * for each other. From the same data they publish the same policy. */
         if (disagrees && fault == FAULT_NONE) {
-                all->fault = FAULT_INTERNAL;
-                all->detail = EBADMSG;
+                bool takes = learners->workers[k].order.kind == ORDER_TAKE;
+
+                all->fault = takes ? FAULT_CHANGED : FAULT_INTERNAL;
+                all->detail = takes ? 0 : EBADMSG;
         }
         learners->n_answered++;
         return !learners_busy(learners);

@@ -177,6 +177,8 @@ static void obey_take(Learner *l, const Order *order, Answer *ret) {
         l->banks[batch_block_of(l->batch, order->actor)] = order->policy_bank;
         ret->fault = validation_take(l->validation, order->actor, l->context.segments[order->actor],
                         order->snapshot_bank, &ret->detail);
+        if (order->hashes && ret->fault == FAULT_NONE)
+                validation_hash(l->validation, order->actor, ret->sha256);
         l->take_nsec += thread_cpu_nsec() - start_nsec;
         spent_end(spent, PROFILE_validation, begun_nsec);
         if (spent)

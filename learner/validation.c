@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
+#include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -450,4 +451,42 @@ Fault validation_take(
         validation->batch->taken[block] = fault == FAULT_NONE;
         *ret_row = fault == FAULT_NONE ? 0 : row;
         return fault;
+}
+
+void validation_hash(const Validation *validation, uint32_t actor, uint8_t ret_sha256[32]) {
+        const Batch *b = validation->batch;
+        uint32_t block = batch_block_of(b, actor);
+        size_t row = batch_block(b, block), observation_bytes = batch_observation_bytes(b);
+        size_t bytes_before = (b->frames - 1) * b->envs * observation_bytes;
+        bool continuous = act_is_continuous(b->act);
+        const struct {
+                const void *from;
+                size_t bytes;
+        } parts[] = {
+                { b->lost + (size_t) actor * b->envs, b->envs },
+                { b->ends + row, b->step_rows },
+                { b->active ? b->active + row : NULL, b->active ? b->next_rows : 0 },
+                { (const uint8_t *) batch_observation(b, row) - bytes_before,
+                                bytes_before + (b->next_rows + b->n_finals[block]) * observation_bytes },
+                { continuous ? (const void *) (b->actions + row * b->n_action)
+                             : (const void *) (b->choices + row * b->n_choices),
+                                b->step_rows * (continuous ? b->n_action * sizeof(float)
+                                                           : b->n_choices * sizeof(int32_t)) },
+                { b->behaviour_log_probability + row, b->step_rows * sizeof(float) },
+                { b->rewards + row, b->step_rows * sizeof(double) },
+        };
+        struct sha256_ctx sha;
+
+        assert(b->taken[block] && b->actors[block] == actor);
+
+        sha256_init(&sha);
+        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+                if (parts[i].bytes > 0)
+                        sha256_update(&sha, parts[i].bytes, parts[i].from);
+        /* Other rows may still have metrics of earlier rollouts. */
+        for (size_t i = row; i < row + b->step_rows; i++)
+                if (b->ends[i] != END_NOT && b->n_metrics > 0)
+                        sha256_update(&sha, b->n_metrics * sizeof(double),
+                                        (const uint8_t *) (b->metrics + i * b->n_metrics));
+        sha256_digest(&sha, sizeof(uint8_t[32]), ret_sha256);
 }

@@ -28,3 +28,6 @@ Validation *validation_free(Validation *validation);
  * the metric's number, from 1 on). `bank` is the bank that the actor read; it wrote the other bank. */
 Fault validation_take(
                 Validation *validation, uint32_t actor, void *segment, uint32_t bank, int32_t *ret_row);
+
+/* Hashes everything that the learner has copied of the actor's rollout, which it has taken. */
+void validation_hash(const Validation *validation, uint32_t actor, uint8_t ret_sha256[32]);

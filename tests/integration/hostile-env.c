@@ -115,7 +115,23 @@ static void ring(void) {
         (void) usleep(300000);
 }
 
+/* Changes the rollouts of other actors of the same process, one of which learners may be copying. */
+static void meddle(float *o) {
+        static float *volatile kept_rows[4];
+        static unsigned n_kept;
+
+        for (unsigned i = 0; i < 4000000; i++) {
+                float *row = kept_rows[i % 4];
+
+                if (row)
+                        *(volatile float *) row = (float) (i % 17) / 17;
+        }
+        kept_rows[n_kept++ % 4] = o;
+}
+
 static int misbehave(const Hostile *h, float *o) {
+        if (strcmp(h->how, "meddle") == 0)
+                meddle(o);
         if (strcmp(h->how, "ring") == 0)
                 ring();
         if (strcmp(h->how, "crash") == 0)

@@ -51,4 +51,16 @@ def killed_learners():
             equal(r.policy_sha256, want.policy_sha256, f"policies under {distribution}")
 
 
+@story("an actor that changes a rollout between the copies of two learners fails that invocation, not a learner")
+def meddling():
+    so, conf = shared_library(HOSTILE), os.path.join(STATE, "hostile.conf")
+    with open(conf, "w") as f:
+        f.write(f"[Job]\nEnvironment={so}\nStopSteps=100000\n[Environment]\nHow=meddle\n[Scaling]\nActors=4\n"
+                "[Actor]\nProcesses=1\nRolloutSteps=64\nRetries=0\n[Learner]\nMinibatchSize=64\nEpochs=1\n")
+    # Under central no actor runs while rollouts are taken.
+    r = run(conf, *under("multi-learner x 4"), ok=False, timeout=120)
+    equal((r.status, r.state), (1, "failed"), f"status and state: {r.err}")
+    assert "changed its rollout" in r.fault and r.fault.startswith("actor "), r.fault
+
+
 tell()

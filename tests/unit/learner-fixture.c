@@ -92,9 +92,10 @@ Answer bed_order(Bed *bed, Order order) {
         /* Actors act with the newest version, and the next one goes into the next bank. */
         order.policy_version = bed->learner->policy_version;
         order.policy_bank = bed->learner->policy_bank;
-        order.hashes = true;
-        if (order.kind == ORDER_LEARN)
+        if (order.kind == ORDER_LEARN) {
+                order.hashes = true;
                 order.policy_bank = (order.policy_bank + 1) % bed->page.policy.n_banks;
+        }
         learner_obey(bed->learner, &order, &answer);
         return answer;
 }

@@ -305,6 +305,54 @@ static void test_truncates(void) {
         }
 }
 
+/* Several learners compare the digests of their copies. Each number that they learn from is part of the
+ * digest, so two learners notice if an actor has changed it between their copies. */
+static void test_hash(gconstpointer discrete) {
+        ActordEnvSpec spec = strict_spec(discrete ? 3 : 0);
+        uint8_t seen[16][32];
+        unsigned n_seen = 0;
+        Bed bed = {};
+
+        spec.flags = ACTORD_ENV_COME_AND_GO;
+        spec.n_agents = 2;
+        spec.n_metrics = 1;
+        g_strlcpy(spec.metrics[0], "score", sizeof(spec.metrics[0]));
+        open_filled(&bed, &spec, "");
+        memset(segment_active(bed.segments[1], &bed.page.segment, 0), 1, bed.learner->batch->next_rows);
+        for (unsigned change = 0; change < 9; change++) {
+                const Order order = { .kind = ORDER_TAKE, .actor = 1, .hashes = 1 };
+                const SegmentLayout *l = &bed.page.segment;
+                void *segment = bed.segments[1];
+                const uint8_t *ends = segment_ends(segment, l);
+                uint32_t last_row = STEPS * l->envs + 1;
+                Answer answer;
+
+                switch (change) {
+                case 1: ((float *) segment_observation(segment, l, 0))[0] = 0.125f; break;
+                case 2: ((float *) segment_observation(segment, l, last_row))[2] = 0.25f; break;
+                case 3: ((float *) segment_final(segment, l, 0))[1] = 0.5f; break;
+                case 4:
+                        if (discrete)
+                                *(int32_t *) segment_action(segment, l, 7) ^= 1;
+                        else
+                                ((float *) segment_action(segment, l, 7))[1] = 0.125f;
+                        break;
+                case 5: segment_log_probabilities(segment, l)[9] = -0.75f; break;
+                case 6: segment_rewards(segment, l)[11] = 0.75; break;
+                case 7: segment_metrics(segment, l, find_end(ends, END_TRUNCATED))[0] = 3; break;
+                case 8: segment_active(segment, l, 13)[0] = 0; break;
+                }
+                answer = bed_order(&bed, order);
+                g_assert_cmpuint(answer.fault, ==, FAULT_NONE);
+                for (unsigned i = 0; i < n_seen; i++)
+                        g_assert_cmpint(memcmp(answer.sha256, seen[i], 32), !=, 0);
+                memcpy(seen[n_seen++], answer.sha256, 32);
+                answer = bed_order(&bed, order);
+                g_assert_cmpmem(answer.sha256, 32, seen[n_seen - 1], 32);
+        }
+        bed_close(&bed);
+}
+
 /* Orders that make no sense are answered, not obeyed. */
 static void test_orders(void) {
         ActordEnvSpec spec = strict_spec(3);
@@ -376,6 +424,8 @@ int main(int argc, char *argv[]) {
         g_test_add_data_func("/validation/restarted/sticky", "sticky", test_sticky);
         g_test_add_data_func("/validation/restarted/other", NULL, test_sticky);
         g_test_add_func("/validation/truncates", test_truncates);
+        g_test_add_data_func("/validation/hash/discrete", "discrete", test_hash);
+        g_test_add_data_func("/validation/hash/continuous", NULL, test_hash);
         g_test_add_func("/validation/orders", test_orders);
         g_test_add_func("/validation/noise", test_noise);
         return g_test_run();
