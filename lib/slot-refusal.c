@@ -23,6 +23,7 @@ SpecField spec_field_of_error(int error) {
         case -EPROTOTYPE: return SPEC_FIELD_CONTINUOUS;
         case -ERANGE: return SPEC_FIELD_BOUNDED;
         case -ENOSPC: return SPEC_FIELD_STORE;
+        case -ENOBUFS: return SPEC_FIELD_CURVATURE;
         case -EDOM: return SPEC_FIELD_IMAGE;
         case -E2BIG: return SPEC_FIELD_SIZE;
         case -EFBIG: return SPEC_FIELD_BANKS;

@@ -463,6 +463,26 @@ static int coming_check(const JobSettings *settings, const ActordEnvSpec *spec) 
         return keeps && spec->flags & ACTORD_ENV_COME_AND_GO ? -ENOTUNIQ : 0;
 }
 
+/* A measurement of the curvature keeps a vector of doubles for each step of Lanczos's method, and one more
+ * (learner/curvature/lanczos.h). Only policies with probabilities are measured. */
+static uint64_t curvature_bytes(const JobSettings *settings, const Network *network) {
+        if (settings_curvature(settings) == CURVATURE_NONE ||
+                        (network->act != ACT_CATEGORICAL && network->act != ACT_GAUSSIAN))
+                return 0;
+        return (settings->curvature_steps + UINT64_C(1)) * network->n_parameters * sizeof(double);
+}
+
+/* Whether the learner's MemoryMax= has room for what it keeps, as far as settings alone make it large. */
+static int memory_check(const JobSettings *settings, const ActordEnvSpec *spec, const Network *network) {
+        uint64_t most = settings->learner_memory_max_bytes;
+        uint64_t store = algorithm_store_bytes(settings, network_observation_bytes(network),
+                        network_frames(network, spec), network->n_action);
+
+        if (store > most)
+                return -ENOSPC;
+        return curvature_bytes(settings, network) > most - store ? -ENOBUFS : 0;
+}
+
 int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret) {
         ActordEnvSpec recorded, seen;
         JobPage page;
@@ -510,10 +530,9 @@ int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPag
         r = network_derive_judge(settings, &page.network, &page.judge);
         if (r < 0)
                 return r;
-        if (algorithm_store_bytes(settings, network_observation_bytes(&page.network),
-                            network_frames(&page.network, spec),
-                            page.network.n_action) > settings->learner_memory_max_bytes)
-                return -ENOSPC;
+        r = memory_check(settings, spec, &page.network);
+        if (r < 0)
+                return r;
         r = segment_layout(&recorded, settings->envs_per_actor, settings->rollout_steps,
                         algorithm_pair_steps(settings) > 0, noise_bytes(&page.network), &page.segment);
         if (r < 0)

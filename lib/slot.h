@@ -78,7 +78,10 @@
         X(ACTION_SIZES, "action_choices: a MULTI_DISCRETE action has at most 64 numbers, and each of them " \
                         "1 to 1,048,576 choices")                                                           \
         X(EDITED_POLICY, "observation: PolicyLinkEditing= needs a 0 or 1 for each augmented input of the "  \
-                         "policy, 36 at most, and a 1 among them")
+                         "policy, 36 at most, and a 1 among them")                                          \
+        X(CURVATURE, "observation.shape: a measurement of the curvature keeps CurvatureSteps= vectors and " \
+                     "one more, of 8 bytes for each parameter, which need more than MemoryMax= of "         \
+                     "[Learner]")
 
 typedef enum SpecField {
 #define X(name, words) SPEC_FIELD_##name,
@@ -181,11 +184,12 @@ int policy_layout(const Network *network, const Network *judge, uint32_t n_banks
  * slots of an actor are not a multiple of the environment's agents; -EPROTOTYPE: the algorithm needs
  * continuous actions; -ERANGE: they need bounds; -EDOM: the observation is not an image, or is too small for
  * the convolutions; -ENOSPC: the data that is kept from round to round does not fit the learner's
- * MemoryMax=; -ESPIPE: the algorithm needs snapshots; -ENOSTR: it accepts no stacks of frames; -EMULTIHOP:
- * it accepts only one agent; -ENOTUNIQ: it accepts no agents that come and go; -EILSEQ, -EBADR: LinkEditing=
- * or PolicyLinkEditing= does not fit; -ECHRNG: it joins observations of agents, which must be floats and no
- * stack of frames; -EXDEV: the controller's matrices or metrics do not fit (regulation_spec()); -EDOTDOT: it
- * cannot learn actions of several choices. */
+ * MemoryMax=; -ENOBUFS: the vectors of CurvatureSteps= do not fit it; -ESPIPE: the algorithm needs
+ * snapshots; -ENOSTR: it accepts no stacks of frames; -EMULTIHOP: it accepts only one agent; -ENOTUNIQ: it
+ * accepts no agents that come and go; -EILSEQ, -EBADR: LinkEditing= or PolicyLinkEditing= does not fit;
+ * -ECHRNG: it joins observations of agents, which must be floats and no stack of frames; -EXDEV: the
+ * controller's matrices or metrics do not fit (regulation_spec()); -EDOTDOT: it cannot learn actions of
+ * several choices. */
 int job_page_make(const JobSettings *settings, const ActordEnvSpec *spec, JobPage *ret);
 
 /* The slot of environment `e` in a bank: its state, the raw observation for the action of its next step, and

@@ -46,6 +46,36 @@ static void test_sizes(void) {
         g_assert_true(g_str_has_suffix(sentence, "4 GiB; make one of them smaller"));
 }
 
+/* Lanczos's method keeps a vector for each step and one more; nothing else is kept here. */
+static void test_curvature(void) {
+        JobSettings settings = {
+                .envs_per_actor = 8,
+                .rollout_steps = 128,
+                .hidden_layers = { 2, { 64, 64 } },
+                .curvature = CURVATURE_LOSS,
+                .curvature_steps = 1000,
+                .learner_memory_max_bytes = UINT64_MAX,
+        };
+        static JobPage page;
+        uint64_t bytes;
+
+        g_assert_cmpint(job_page_make(&settings, &spec, &page), ==, 0);
+        bytes = 1001 * 8 * page.network.n_parameters;
+        settings.learner_memory_max_bytes = bytes;
+        g_assert_cmpint(job_page_make(&settings, &spec, &page), ==, 0);
+        settings.learner_memory_max_bytes = bytes - 1;
+        g_assert_cmpint(job_page_make(&settings, &spec, &page), ==, -ENOBUFS);
+        g_assert_cmpint(spec_field_of_error(-ENOBUFS), ==, SPEC_FIELD_CURVATURE);
+        settings.curvature_steps = 999;
+        g_assert_cmpint(job_page_make(&settings, &spec, &page), ==, 0);
+        /* a scheduler measures it, too */
+        settings.curvature_steps = 1000;
+        settings.curvature = CURVATURE_NONE;
+        g_assert_cmpint(job_page_make(&settings, &spec, &page), ==, 0);
+        settings.scheduler.kind = SCHEDULER_NITRO;
+        g_assert_cmpint(job_page_make(&settings, &spec, &page), ==, -ENOBUFS);
+}
+
 static void test_fields(void) {
         g_assert_cmpint(spec_field_of_error(-E2BIG), ==, SPEC_FIELD_SIZE);
         g_assert_cmpint(spec_field_of_error(-EOPNOTSUPP), ==, SPEC_FIELD_VALUES);
@@ -56,6 +86,7 @@ static void test_fields(void) {
 int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/slot-refusal/sizes", test_sizes);
+        g_test_add_func("/slot-refusal/curvature", test_curvature);
         g_test_add_func("/slot-refusal/fields", test_fields);
         return g_test_run();
 }
