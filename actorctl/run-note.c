@@ -87,8 +87,8 @@ static void read_text(JsonObject *object, const char *name, char **ret) {
 static void read_whole(JsonObject *object, const char *name, uint64_t *ret) {
         JsonNode *node = scalar(object, name);
 
-        if (node && json_node_get_value_type(node) == G_TYPE_INT64 && json_node_get_int(node) >= 0)
-                *ret = (uint64_t) json_node_get_int(node);
+        if (node && json_node_get_value_type(node) == G_TYPE_INT64)
+                *ret = json_get_unsigned(node);
 }
 
 static void read_real(JsonObject *object, const char *name, double *ret) {

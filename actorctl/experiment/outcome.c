@@ -252,7 +252,7 @@ static int take_failure(const Experiment *experiment, Cell *cell, JsonObject *ob
         g_autoptr(Outcome) failed = outcome;
         JsonNode *cap = json_object_get_member(object, "cap_nano");
 
-        if (!experiment->sweep || (is_number(cap) && (uint64_t) json_node_get_int(cap) != cell->cap_nano))
+        if (!experiment->sweep || (is_number(cap) && json_get_unsigned(cap) != cell->cap_nano))
                 return 0;
         cell->state = CELL_FAILED;
         cell->fault = sanitise_text(string_member(object, "fault"));

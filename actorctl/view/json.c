@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Works around two problems of json-glib. First, it prints real numbers with 17 digits, and appends ".0" to
- * a number without a point, even after an exponent: 1e-08.0 is not JSON. Second, its parser recurses at each
- * bracket, so a deeply nested text would exhaust the stack. */
+/* Works around three problems of json-glib. First, it prints real numbers with 17 digits, and appends ".0"
+ * to a number without a point, even after an exponent: 1e-08.0 is not JSON. Second, its parser recurses at
+ * each bracket, so a deeply nested text would exhaust the stack. Third, its whole numbers are signed with 64
+ * bits, and its parser makes negative ones of those above 2^63 - 1, such as seeds. All of ours are unsigned,
+ * so a negative one stands for the same 64 bits without a sign, and is printed like that. */
 #include "actorctl/view/json.h"
 
 #include <errno.h>
@@ -22,11 +24,12 @@ JsonNode *json_real(double value) {
                                : json_node_init_null(json_node_alloc());
 }
 
-/* Integers in JSON have no limit, but json-glib's are signed with 64 bits: larger ones become real
- * numbers. */
 JsonNode *json_unsigned(uint64_t value) {
-        return value <= G_MAXINT64 ? json_node_init_int(json_node_alloc(), (gint64) value)
-                                   : json_node_init_double(json_node_alloc(), (double) value);
+        return json_node_init_int(json_node_alloc(), (gint64) value);
+}
+
+uint64_t json_get_unsigned(JsonNode *node) {
+        return (uint64_t) json_node_get_int(node);
 }
 
 JsonNode *json_usec(uint64_t usec) {
@@ -45,13 +48,12 @@ static size_t skip_written_string(const char *text, size_t at) {
         return text[at] ? at + 1 : at;
 }
 
-/* Shortens a number in place to the fewest digits that give the same number (15, if these suffice):
- * 0.00033400000000000004 becomes 0.000334, 1e-08.0 becomes 1e-08, and 1.0 stays. Returns the new length. */
-static size_t mend_number(char *number, size_t length) {
+/* Appends a number with the fewest digits that give the same number (15, if these suffice):
+ * 0.00033400000000000004 becomes 0.000334, 1e-08.0 becomes 1e-08, and 1.0 stays. */
+static void append_real(GString *text, const char *number, size_t length) {
         char shortest[G_ASCII_DTOSTR_BUF_SIZE];
         g_autofree char *written = g_strndup(number, length);
         double value = g_ascii_strtod(written, NULL);
-        size_t n;
 
         for (int digits = 15; digits <= 17; digits++) {
                 g_autofree char *format = g_strdup_printf("%%.%dg", digits);
@@ -62,21 +64,27 @@ static size_t mend_number(char *number, size_t length) {
         }
         if (!strpbrk(shortest, ".e"))
                 (void) g_strlcat(shortest, ".0", sizeof(shortest));
-        n = strlen(shortest);
-        if (n > length)
-                return length;
-        memcpy(number, shortest, n);
-        return n;
+        g_string_append(text, shortest);
 }
 
-/* Shortens, in place, each number of the JSON text that has a fraction or an exponent. Returns the text's
- * new length. */
-static size_t mend_numbers(char *text) {
-        size_t n = 0, at = 0;
+static void append_number(GString *text, const char *number, size_t length) {
+        if (memchr(number, '.', length) || memchr(number, 'e', length))
+                append_real(text, number, length);
+        else if (number[0] == '-')
+                g_string_append_printf(
+                                text, "%" G_GUINT64_FORMAT, (guint64) g_ascii_strtoll(number, NULL, 10));
+        else
+                g_string_append_len(text, number, (gssize) length);
+}
+
+/* Corrects each number of the JSON text that json-glib has written. */
+static GString *mend_numbers(const char *text) {
+        GString *mended = g_string_sized_new(strlen(text) + 1);
+        size_t at = 0;
 
         while (text[at]) {
-                size_t from = at, length;
-                bool number = g_ascii_isdigit(text[at]);
+                size_t from = at;
+                bool number = g_ascii_isdigit(text[at]) || text[at] == '-';
 
                 if (text[at] == '"')
                         at = skip_written_string(text, at);
@@ -84,30 +92,28 @@ static size_t mend_numbers(char *text) {
                         at += strspn(text + at, "0123456789+-.eE");
                 else
                         at++;
-                length = at - from;
-                memmove(text + n, text + from, length);
-                if (number && (memchr(text + n, '.', length) || memchr(text + n, 'e', length)))
-                        length = mend_number(text + n, length);
-                n += length;
+                if (number)
+                        append_number(mended, text + from, at - from);
+                else
+                        g_string_append_len(mended, text + from, (gssize) (at - from));
         }
-        text[n] = '\0';
-        return n;
+        return mended;
 }
 
 char *json_text(JsonNode *node, bool pretty, size_t *ret_n) {
         g_autoptr(JsonGenerator) generator = json_generator_new();
-        char *text;
-        size_t n;
+        g_autofree char *written = NULL;
+        GString *text;
 
         g_assert(node);
 
         json_generator_set_pretty(generator, pretty);
         json_generator_set_root(generator, node);
-        text = json_generator_to_data(generator, NULL);
-        n = mend_numbers(text);
+        written = json_generator_to_data(generator, NULL);
+        text = mend_numbers(written);
         if (ret_n)
-                *ret_n = n;
-        return text;
+                *ret_n = text->len;
+        return g_string_free(text, FALSE);
 }
 
 void json_print(JsonNode *node, JsonMode mode) {

@@ -16,6 +16,8 @@
 /* null if the value is not finite. */
 JsonNode *json_real(double value);
 JsonNode *json_unsigned(uint64_t value);
+/* The number of a node that json_unsigned() or the parser has made; of a real number the whole part. */
+uint64_t json_get_unsigned(JsonNode *node);
 /* Microseconds since 1970; null if they are 0. */
 JsonNode *json_usec(uint64_t usec);
 /* null if the word is empty. */

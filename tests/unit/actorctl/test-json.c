@@ -47,8 +47,26 @@ static void test_numbers(void) {
                         *beyond = text_of(json_unsigned(UINT64_MAX)),
                         *ten = text_of(json_unsigned(UINT64_C(10000000000000000000)));
         g_assert_cmpstr(whole, ==, "9223372036854775807");
-        g_assert_cmpstr(beyond, ==, "1.8446744073709552e+19");
-        g_assert_cmpstr(ten, ==, "1e+19");
+        g_assert_cmpstr(beyond, ==, "18446744073709551615");
+        g_assert_cmpstr(ten, ==, "10000000000000000000");
+}
+
+/* Whole numbers above 2^63 - 1, such as seeds, come back with every digit, and real ones beside them as they
+ * are. */
+static void test_whole(void) {
+        static const char text[] =
+                        "{\"a\":18446744073709551615,\"b\":[9223372036854775808,-1.5,-2e-07,0,-0.0],"
+                        "\"c-1\":\"-1\"}";
+        g_autoptr(JsonNode) node = NULL;
+        g_autofree char *reason = NULL, *again = NULL, *pretty = NULL;
+
+        g_assert_cmpint(json_parse(text, strlen(text), &node, &reason), ==, 0);
+        g_assert_cmpuint(json_get_unsigned(json_object_get_member(json_node_get_object(node), "a")), ==,
+                        UINT64_MAX);
+        again = json_text(node, false, NULL);
+        g_assert_cmpstr(again, ==, text);
+        pretty = json_text(node, true, NULL);
+        g_assert_nonnull(strstr(pretty, "\"a\" : 18446744073709551615,\n"));
 }
 
 /* Each number comes back from JSON text as it was: first the powers of 10, then random numbers. */
@@ -171,6 +189,7 @@ static void test_files(void) {
 int main(int argc, char **argv) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/json/numbers", test_numbers);
+        g_test_add_func("/json/whole", test_whole);
         g_test_add_func("/json/round-trip", test_round_trip);
         g_test_add_func("/json/strings", test_strings);
         g_test_add_func("/json/parsed", test_parsed);
