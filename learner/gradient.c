@@ -118,8 +118,9 @@ static void layer_activate(Pass *pass, uint32_t i) {
         size_t n = (size_t) l->n_out * pass->stride;
 
         if (pass->slope[i])
-                kernel_slopes(pass->output[i], n, l->activation, pass->slope[i]);
-        kernel_activate(pass->output[i], n, l->activation);
+                kernel_activate_sloped(pass->output[i], n, l->activation, pass->slope[i]);
+        else
+                kernel_activate(pass->output[i], n, l->activation);
 }
 
 void pass_forward(Pass *pass, const float *parameters) {

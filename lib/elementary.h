@@ -112,10 +112,12 @@ ELEMENTARY float elementary_silu(float x) {
         return x / (1.0f + elementary_exp(-x));
 }
 
-ELEMENTARY float elementary_silu_slope(float x) {
-        float s = 1.0f / (1.0f + elementary_exp(-x));
+/* elementary_silu() and its slope, from one e^-x. */
+ELEMENTARY float elementary_silu_sloped(float x, float *ret_slope) {
+        float d = 1.0f + elementary_exp(-x), s = 1.0f / d;
 
-        return s * fused(x, 1.0f - s, 1.0f);
+        *ret_slope = s * fused(x, 1.0f - s, 1.0f);
+        return x / d;
 }
 
 /* Mish, x t with t = tanh(log(1 + e^x)): "Mish: A Self Regularized Non-Monotonic Activation Function" (Misra
@@ -130,12 +132,14 @@ ELEMENTARY float elementary_mish(float x) {
         return x * (n / (n + 2.0f));
 }
 
-/* The slope of Mish: t + x (1 - t^2) e / (1 + e), where 1 - t = 2 / (n + 2). */
-ELEMENTARY float elementary_mish_slope(float x) {
+/* elementary_mish() and its slope, from one e^x. The slope is t + x (1 - t^2) e / (1 + e), where
+ * 1 - t = 2 / (n + 2). */
+ELEMENTARY float elementary_mish_sloped(float x, float *ret_slope) {
         float e = mish_exp(x), n = e * (e + 2.0f), t = n / (n + 2.0f);
         float rest = 2.0f / (n + 2.0f) * (1.0f + t) * (e / (1.0f + e));
 
-        return fused(x, rest, t);
+        *ret_slope = fused(x, rest, t);
+        return x * t;
 }
 
 /* A vector of four numbers, for CPUs without wider ones. */

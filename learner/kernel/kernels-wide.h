@@ -46,16 +46,16 @@ KERNEL_TARGET static void KERNEL(bias_activate)(float *restrict y, const float *
         kernel_activate(y, (size_t) n * stride, activation);
 }
 
-KERNEL_TARGET static void KERNEL(slopes)(
-                const float *restrict x, size_t n, uint32_t activation, float *restrict ret) {
+KERNEL_TARGET static void KERNEL(activate_sloped)(
+                float *restrict y, size_t n, uint32_t activation, float *restrict ret_slopes) {
         assert(activation == LAYER_SILU || activation == LAYER_MISH);
 
         if (activation == LAYER_SILU)
                 for (size_t i = 0; i < n; i++)
-                        ret[i] = elementary_silu_slope(x[i]);
+                        y[i] = elementary_silu_sloped(y[i], &ret_slopes[i]);
         else
                 for (size_t i = 0; i < n; i++)
-                        ret[i] = elementary_mish_slope(x[i]);
+                        y[i] = elementary_mish_sloped(y[i], &ret_slopes[i]);
 }
 
 /* Multiplies the gradients of one unit by the slopes of the activation, and returns their sum. activation is

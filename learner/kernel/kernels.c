@@ -35,8 +35,8 @@ typedef double BlockRow __attribute__((vector_size(8 * BLOCK_WIDTH), aligned(8),
         X(void, bias_activate,                                                                              \
                         (float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation),    \
                         (y, bias, n, stride, activation))                                                   \
-        X(void, slopes, (const float *x, size_t n, uint32_t activation, float *ret),                        \
-                        (x, n, activation, ret))                                                            \
+        X(void, activate_sloped, (float *y, size_t n, uint32_t activation, float *ret_slopes),              \
+                        (y, n, activation, ret_slopes))                                                     \
         X(void, activation_backward,                                                                        \
                         (float *dy, const float *y, float *dbias, uint32_t n, uint32_t stride,              \
                                         uint32_t activation, bool accumulate),                              \

@@ -44,8 +44,9 @@ void kernel_backward_weight_narrow(const float *dyt, const float *x, uint32_t n_
 
 /* y = activation(y + bias), y [n][stride] */
 void kernel_bias_activate(float *y, const float *bias, uint32_t n, uint32_t stride, uint32_t activation);
-/* The slopes of SILU and MISH, which do not follow from their outputs: ret = activation'(x), n numbers */
-void kernel_slopes(const float *x, size_t n, uint32_t activation, float *ret);
+/* kernel_activate() for SILU and MISH, n numbers, and their slopes, which do not follow from the outputs:
+ * ret_slopes = activation'(y), then y = activation(y) */
+void kernel_activate_sloped(float *y, size_t n, uint32_t activation, float *ret_slopes);
 /* dy *= activation'; dbias = (accumulate ? dbias : 0) + row sums of dy. y: the output of the activation or,
  * for SILU and MISH, its slopes. */
 void kernel_activation_backward(float *dy, const float *y, float *dbias, uint32_t n, uint32_t stride,
