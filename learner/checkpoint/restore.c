@@ -152,17 +152,17 @@ static int check_metadata(const Learner *l, const Checkpoint *checkpoint) {
 /* Rounds that overlap go on with policy versions that the checkpoint holds, and only a policy with several
  * candidates has critics in each version. */
 static int check_candidates(const Learner *l, const Safetensors *file) {
-        const char *theirs = metadata_of(file, setting_row(SETTING_Learner_Candidates)) ?: "1";
-        char ours[SETTING_TEXT_MAX];
+        const SettingRow *row = setting_row(SETTING_Learner_Candidates);
+        const char *theirs = metadata_of(file, row) ?: row->fallback;
+        uint32_t ours = l->context.settings->candidates;
 
-        (void) setting_print(l->context.settings, SETTING_Learner_Candidates, ours);
         if (!distribution_overlaps(distribution_of(l->context.settings)) ||
-                        (strcmp(theirs, "1") == 0) == (strcmp(ours, "1") == 0))
+                        (strtoul(theirs, NULL, 10) > 1) == (ours > 1))
                 return 0;
         return refuse(-EMEDIUMTYPE,
-                        "it has [Learner] Candidates=%.80s, but the job has %s: under [Distribution] "
-                        "Policy=async unfinished rollouts go on with earlier policies, which hold critics "
-                        "only if there are several candidates; set it back",
+                        "it has [Learner] Candidates=%.80s, but the job has %" PRIu32
+                        ": under [Distribution] Policy=async unfinished rollouts go on with earlier "
+                        "policies, which hold critics only if there are several candidates; set it back",
                         theirs, ours);
 }
 
