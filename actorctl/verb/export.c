@@ -149,6 +149,10 @@ static ExitStatus check_usage(const Options *options, const Format *format, cons
                                 format->name);
                 return STATUS_USAGE;
         }
+        if (whole && options->sets->len > 0) {
+                complain("a whole checkpoint is copied as it is: leave out --set and --seed");
+                return STATUS_USAGE;
+        }
         file = word[strspn(word, "0123456789")] != '\0' && !word_names_run(word);
         if (file && !format->make && !options->output) {
                 complain("%s is %s; name the new file with --output=FILE", word,
