@@ -20,6 +20,7 @@ typedef struct Play {
         const Options *options;
         const char *environment;
         Recording *recording;
+        uint64_t n_episodes;
         GArray *episodes; /* TrialEpisodes */
 } Play;
 
@@ -68,19 +69,17 @@ static void print_json(const Play *play, const RecordingFacts *facts) {
         json_object_unref(object);
 }
 
-static ExitStatus play_episodes(Play *play, const JobFile *job_file, const NamedCheckpoint *from) {
-        TrialRequest request = {
+static ExitStatus play_episodes(
+                Play *play, const JobFile *job_file, const NamedCheckpoint *from, const GArray *states) {
+        const TrialRequest request = {
                 .kind = TRIAL_PLAY,
-                .n_episodes = MAX(play->options->n_episodes, 1),
+                .n_episodes = play->n_episodes,
                 .n_steps = play->options->n_steps,
         };
-        g_autoptr(GArray) states = NULL;
         RecordingFacts facts;
         ExitStatus status;
 
-        status = starts_read(play->options, &states, &request.n_episodes);
-        if (status == STATUS_OK)
-                status = policy_play(from, job_file, &request, states, take_row, play);
+        status = policy_play(from, job_file, &request, states, take_row, play);
         if (status == STATUS_OK)
                 status = recording_end(play->recording, &facts);
         if (status != STATUS_OK)
@@ -92,19 +91,41 @@ static ExitStatus play_episodes(Play *play, const JobFile *job_file, const Named
         return STATUS_OK;
 }
 
+/* Decides how many episodes are recorded, and from which states; *ret_states NULL: from states that the
+ * environment chooses. */
+static ExitStatus choose_episodes(const Options *options, GArray **ret_states, uint64_t *ret_n) {
+        g_autoptr(GArray) states = NULL;
+        uint64_t n = MAX(options->n_episodes, 1);
+        ExitStatus status;
+
+        status = starts_read(options, &states, &n);
+        if (status != STATUS_OK)
+                return status;
+        if (n > EPISODES_RECORDED_MAX) {
+                if (states)
+                        complain("--grid=%s: it has %" G_GUINT64_FORMAT
+                                 " states, and a recording holds at most %d episodes",
+                                        options->grid, n, EPISODES_RECORDED_MAX);
+                else
+                        complain("--episodes=%" G_GUINT64_FORMAT ": a recording holds at most %d", n,
+                                        EPISODES_RECORDED_MAX);
+                return STATUS_USAGE;
+        }
+        *ret_states = g_steal_pointer(&states);
+        *ret_n = n;
+        return STATUS_OK;
+}
+
 ExitStatus play_record(const Options *options, const NamedCheckpoint *from) {
-        g_autoptr(GArray) episodes = g_array_new(FALSE, FALSE, sizeof(TrialEpisode));
+        g_autoptr(GArray) episodes = g_array_new(FALSE, FALSE, sizeof(TrialEpisode)), states = NULL;
         g_autoptr(Recording) recording = NULL;
         Play play = { .options = options, .episodes = episodes };
         JobFile job_file;
         ExitStatus status;
 
-        if (options->n_episodes > EPISODES_RECORDED_MAX) {
-                complain("--episodes=%" G_GUINT64_FORMAT ": a recording holds at most %d",
-                                options->n_episodes, EPISODES_RECORDED_MAX);
-                return STATUS_USAGE;
-        }
-        status = recording_new(options, &recording);
+        status = choose_episodes(options, &states, &play.n_episodes);
+        if (status == STATUS_OK)
+                status = recording_new(options, &recording);
         if (status != STATUS_OK)
                 return status;
 
@@ -118,7 +139,7 @@ ExitStatus play_record(const Options *options, const NamedCheckpoint *from) {
                 status = STATUS_USAGE;
         }
         if (status == STATUS_OK)
-                status = play_episodes(&play, &job_file, from);
+                status = play_episodes(&play, &job_file, from, states);
         job_file_done(&job_file);
         return status;
 }

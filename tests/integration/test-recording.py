@@ -105,6 +105,7 @@ def refusals():
     for words, want in [(["--gif", at("x.gif"), "--frames", at("x")], "only one of --video, --gif and --frames"), (["--video", at("x.avi")], "must end in .mp4"),
                         (["--gif", at("there")], "is a directory"), (["--frames", at("there")], "exists already"),
                         (["--gif", at("none/x.gif")], "No such file"), (["--gif", at("x.gif"), "--episodes=101"], "at most 100"),
+                        (["--gif", at("x.gif"), "--grid=0:0.01:101,0,0,0"], "it has 101 states, and a recording holds at most 100 episodes"),
                         (["--gif", ""], "must not be empty"), (["--gif", at("x.gif"), "--set", "Job.Environment=Pendulum-v1"], "does not hold"),
                         (["--gif", at("x.gif"), "--set", "Learner.HiddenLayers=8"], "does not hold")]:
         r = ctl("eval", checkpoint, *words)
