@@ -281,6 +281,20 @@ static void make_cells(const Experiment *experiment, GPtrArray *cells) {
                                                                                        uint64_t, seed)));
 }
 
+/* Checks that a cell's name can be a file's name. Otherwise the user would see the error only after paying
+ * for the job. */
+static ExitStatus check_name(const Experiment *experiment, const Cell *cell) {
+        size_t n = strlen(cell->name);
+
+        if (n <= CELL_NAME_MAX)
+                return STATUS_OK;
+        fprintf(stderr,
+                        "%s: the cell %s has a name of %zu characters, and a file's name has room for %zu: "
+                        "use shorter names of arms and levels\n",
+                        experiment->file_name, cell->name, n, CELL_NAME_MAX);
+        return STATUS_USAGE;
+}
+
 ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret) {
         g_autoptr(GPtrArray) cells = g_ptr_array_new_with_free_func(cell_free);
         ExitStatus status = STATUS_OK;
@@ -293,6 +307,8 @@ ExitStatus cells_make(const Experiment *experiment, GPtrArray **ret) {
                 return STATUS_USAGE;
         }
         make_cells(experiment, cells);
+        for (guint i = 0; status == STATUS_OK && i < cells->len; i++)
+                status = check_name(experiment, cells->pdata[i]);
         for (guint i = 0; status == STATUS_OK && i < cells->len; i++)
                 status = find_after(experiment, cells, i);
         for (guint i = 0; status == STATUS_OK && i < cells->len; i++)

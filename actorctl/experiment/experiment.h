@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <json-glib/json-glib.h>
+#include <limits.h>
 
 #include "actorctl/job-file.h"
 
@@ -15,6 +16,8 @@
 #define SEEDS_MAX   10000u
 #define CELLS_MAX   100000u
 #define SHEETS_MAX  32u
+/* the name of a cell's file while it is written: ".CELL.json.new" */
+#define CELL_NAME_MAX (NAME_MAX - (sizeof("..json.new") - 1))
 
 typedef struct Arm {
         char *name;

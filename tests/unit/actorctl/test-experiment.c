@@ -151,6 +151,11 @@ static void check_wrong(const char *text, const char *words) {
         g_test_trap_assert_stderr(words);
 }
 
+/* a factor whose level has the longest name */
+#define LONG(factor)            \
+        "[Factor " factor "]\n" \
+        "long-long-long-long-long-long-long-long-long-lon=Learner.Gamma=0.9\n"
+
 typedef struct Wrong {
         const char *text, *words;
 } Wrong;
@@ -193,6 +198,9 @@ static const Wrong wrongs[] = {
         { HEAD "[Arm x]\n\033[31m\n", "*\\x1b?31m*" },
         { HEAD "[Arm x]\nScaling.Policy=replay:@\033[31m\n", "*x.exp:5: *no ?Arm \\x1b?31m?*" },
         { HEAD "[Arm x]\n[Factory]\n", "*unknown section*" },
+        { HEAD "[Arm x]\n" LONG("a") LONG("b") LONG("c") LONG("d") LONG("e"),
+                        "*x.exp: the cell x.*.1 has a name of 248 characters, and a file's name has room "
+                        "for 245: use shorter names of arms and levels*" },
 };
 
 static void test_wrong(const void *data) {
