@@ -191,6 +191,9 @@ int outcome_write(const Experiment *experiment, const Cell *cell, const char *di
  * or is damaged; -EEXIST, with a message: it belongs to another experiment, and is not a result of this
  * definition. */
 int outcome_read(const Experiment *experiment, Cell *cell, const char *directory);
+/* Looks at a file that none of the cells has. 0; or -EEXIST, with a message: it is a cell of another
+ * experiment. */
+int outcome_check_owner(const Experiment *experiment, const char *path);
 Outcome *outcome_free(Outcome *outcome);
 
 /* metrics.c: the value of a metric. NaN: not measured, or not reached. */

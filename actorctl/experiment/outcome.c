@@ -247,6 +247,26 @@ static const char *foreign_owner(JsonNode *root, const char *own) {
         return !owner || strcmp(owner, own) == 0 ? NULL : owner;
 }
 
+static int complain_foreign(const char *path, const char *owner) {
+        g_autofree char *safe = sanitise_text(owner);
+
+        complain("%s is a cell of %s, whose results would be overwritten: name another directory with "
+                 "--output",
+                        path, safe);
+        return -EEXIST;
+}
+
+int outcome_check_owner(const Experiment *experiment, const char *path) {
+        g_autofree char *base = g_path_get_basename(experiment->file_name), *reason = NULL;
+        g_autoptr(JsonNode) root = NULL;
+        const char *owner;
+
+        if (json_read(path, &root, &reason) < 0)
+                return 0;
+        owner = foreign_owner(root, base);
+        return owner ? complain_foreign(path, owner) : 0;
+}
+
 /* In a sweep a failed cell counts as finished, unless a limit ended it and that limit has changed since. */
 static int take_failure(const Experiment *experiment, Cell *cell, JsonObject *object, Outcome *outcome) {
         g_autoptr(Outcome) failed = outcome;
@@ -278,13 +298,8 @@ int outcome_read(const Experiment *experiment, Cell *cell, const char *directory
         }
         wrong = outcome_from_json(root, cell, &outcome);
         owner = outcome ? NULL : foreign_owner(root, base);
-        if (owner) {
-                g_autofree char *safe = sanitise_text(owner);
-
-                complain("%s is a cell of %s and would be overwritten: name another directory with --output",
-                                path, safe);
-                return -EEXIST;
-        }
+        if (owner)
+                return complain_foreign(path, owner);
         if (wrong)
                 complain("the file of cell %s is incomplete (%s), so the cell is run again", cell->name,
                                 wrong);

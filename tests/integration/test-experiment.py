@@ -310,6 +310,23 @@ def others_state():
     equal(os.path.exists(os.path.join(place, "state")), False, "the daemon's own, afterwards")
 
 
+@story("results that another experiment wrote are kept, also where all of its cells have other names")
+def foreign():
+    path = write(TEXT.replace("1-2", "1"))
+    other = os.path.join(os.path.dirname(path), "other.exp")
+    with open(path) as f, open(other, "w") as g:
+        g.write(f.read().replace("Arm one", "Arm three").replace("Arm two", "Arm four").replace("Baseline=one", "Baseline=three"))
+    equal(ctl("experiment", path).status, 0, "the first one")
+    summary, first = open(os.path.join(results(path), "summary.md")).read(), cells(path)
+    r = ctl("experiment", other, f"--output={results(path)}")
+    assert r.status == 1 and ".json is a cell of fleets.exp, whose results would be overwritten" in r.err, r
+    equal((open(os.path.join(results(path), "summary.md")).read(), cells(path)), (summary, first), "the results")
+    # After an edit, the cells of removed arms are the experiment's own
+    shutil.copy(other, path)
+    r = ctl("experiment", path)
+    equal((r.status, sorted(cells(path))), (0, ["four.1", "one.1", "three.1", "two.1"]), r.err)
+
+
 @story("two runs of one experiment at once are refused, and so is a file that is not an experiment")
 def refused():
     path = write(TEXT)

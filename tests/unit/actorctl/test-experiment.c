@@ -318,7 +318,7 @@ static const struct {
         { "\"definition\":", "\"definition\":[],\"other\":", "*x.a.1 is incomplete (its format*", 0 },
         { "\"experiment\":\"x.exp\"", "\"experiment\":[]", "", 1 },
         { "\"experiment\":\"x.exp\"", "\"experiment\":\"\\u001b[31mred\",\"format\":2",
-                        "*a cell of \\x1b?31mred and would be overwritten*", -EEXIST },
+                        "*a cell of \\x1b?31mred, whose results would be overwritten*", -EEXIST },
 };
 
 static void test_broken(const void *data) {
