@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* top: shows the present usage of the jobs that have not ended, or of the processes of one job. Rates and
  * CPU shares are differences between two readings, so the first table appears after a second. */
+#include <assert.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -205,14 +206,18 @@ static gint compare_job(gconstpointer a, gconstpointer b) {
         return (x > y) - (x < y);
 }
 
-/* The orders of rows. The user chooses one by the key with its first letter. */
+/* The orders of rows. */
 static const SortKey sorts[] = {
         { "cpu", compare_cpu },
         { "memory", compare_memory },
         { "steps", compare_steps },
-        { "dollars", compare_cost },
+        { "cost", compare_cost, "dollars" },
         { "job", compare_job },
 };
+
+/* The keys by which the user chooses one of these. */
+static const char sort_letters[] = { 'c', 'm', 's', 'd', 'j' };
+static_assert(G_N_ELEMENTS(sort_letters) == G_N_ELEMENTS(sorts), "a key for each order");
 
 static gint compare_rows(gconstpointer a, gconstpointer b, gpointer data) {
         const size_t *sort = data;
@@ -306,7 +311,7 @@ static void print_rows(const Options *options, GArray *rows, const Look *look, s
 
 static Ending sort_by(char key, size_t *sort) {
         for (size_t i = 0; i < G_N_ELEMENTS(sorts); i++)
-                if (key == sorts[i].word[0])
+                if (key == sort_letters[i])
                         *sort = i;
         return key == 'q' ? ENDING_KEY : ENDING_NONE;
 }

@@ -9,7 +9,7 @@ bool sort_key_find(const SortKey *keys, size_t n, const char *word, size_t *ret)
         g_autoptr(GString) words = g_string_new(NULL);
 
         for (size_t i = 0; i < n; i++) {
-                if (!word || strcmp(word, keys[i].word) == 0) {
+                if (!word || strcmp(word, keys[i].word) == 0 || g_strcmp0(word, keys[i].older) == 0) {
                         *ret = i;
                         return true;
                 }

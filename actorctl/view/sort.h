@@ -8,6 +8,7 @@
 typedef struct SortKey {
         const char *word;
         GCompareFunc compare; /* compares two rows */
+        const char *older;    /* a word that is still accepted, but not listed; NULL: there is none */
 } SortKey;
 
 /* Finds the key with this word, and returns its index in *ret. Without a word it is the first key. False,

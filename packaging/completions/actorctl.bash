@@ -101,7 +101,7 @@ _actorctl() {
             return ;;
         --sort)
             words='job user state result environment progress return steps cost age'
-            [[ $verb == top ]] && words='cpu memory steps dollars job'
+            [[ $verb == top ]] && words='cpu memory steps cost job'
             mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
             return ;;
         --job-state)

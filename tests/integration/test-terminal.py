@@ -194,7 +194,7 @@ def top_sorts():
         wait_for("rounds", lambda: all(bus.get(job, "Round") > 0 for job in jobs))
         bus.ctl("freeze", still)
         wait_for("the freeze", lambda: bus.state(still) == "frozen")
-        for word, column in ("cpu", "cpu_cores"), ("memory", "memory_bytes"), ("steps", "env_steps_per_s"), ("dollars", "cost_per_hour"):
+        for word, column in ("cpu", "cpu_cores"), ("memory", "memory_bytes"), ("steps", "env_steps_per_s"), ("cost", "cost_per_hour"), ("dollars", "cost_per_hour"):
             rows = top(bus, f"--sort={word}")
             known = [row[column] for row in rows if row[column] is not None]
             equal(known, sorted(known, reverse=True), word)
@@ -203,15 +203,15 @@ def top_sorts():
                 assert known and rows[-1]["job"] == still, (word, rows)
         equal([row["job"] for row in top(bus, "--sort=job")], jobs, "job")
         r = bus.ctl("top", "--sort=name", ok=False)
-        assert r.status == 2 and "--sort=name: it must be one of cpu, memory, steps, dollars, job" in r.err, r.err
+        assert r.status == 2 and "--sort=name: it must be one of cpu, memory, steps, cost, job" in r.err, r.err
 
         t = Terminal("top", "--user", columns=120, env=bus.env)
         first = lambda t: int(re.search(r"(?m)^ *JOB .*\n *(\d+) ", t.text())[1])
-        for key, word in ("s", "steps"), ("j", "job"), ("m", "memory"), ("d", "dollars"), ("c", "cpu"):
+        for key, word in ("s", "steps"), ("j", "job"), ("m", "memory"), ("d", "cost"), ("c", "cpu"):
             assert t.until(lambda t: "keys: c CPU" in t.text()), t.text()
             t.type(key)
             assert t.until(lambda t: f"by {word}; keys" in t.text()), (key, t.text())
-            if word in ("steps", "job", "dollars"):
+            if word in ("steps", "job", "cost"):
                 equal(first(t) == still, word == "job", word + "\n" + t.text())
         t.type("q")
         equal(t.status(), 0, t.text())
