@@ -113,7 +113,8 @@ ExitStatus options_parse(int argc, char **argv, Options *options, char ***ret_ar
  * STATUS_USAGE, with a message. */
 ExitStatus options_check(const Options *options, const Verb *verb);
 void options_done(Options *options);
-/* Prints the options that a verb accepts; 0: those that every verb, or every verb that lists, accepts. */
+/* Prints the options that a verb accepts; 0: those that every verb, every verb that lists, or every verb
+ * that may ask a daemon accepts. */
 void options_print_help(uint64_t verb);
 
 ExitStatus verb_run(const Options *options, char **arguments, size_t n);

@@ -44,18 +44,21 @@ static ExitStatus check_ended(const Connection *connection, const char *word) {
         return STATUS_FAILED;
 }
 
+ExitStatus job_needs_no_daemon(const Options *options, const char *word, const char *what) {
+        if (!options->system && !options->user && !options->host)
+                return STATUS_OK;
+        complain("%s is %s, and no daemon has it: leave out --system, --user and --host", word, what);
+        return STATUS_USAGE;
+}
+
 static ExitStatus open_run(const Options *options, const char *word, Connection **ret) {
         g_autoptr(Connection) connection = NULL;
         g_autofree char *directory = run_directory_of(word);
         ExitStatus status;
 
-        if (options->system || options->user || options->host) {
-                complain("%s is a run of `actorctl run`, and no daemon has it: leave out --system, --user "
-                         "and --host",
-                                word);
-                return STATUS_USAGE;
-        }
-        status = run_directory_check(directory, word);
+        status = job_needs_no_daemon(options, word, "a run of `actorctl run`");
+        if (status == STATUS_OK)
+                status = run_directory_check(directory, word);
         if (status != STATUS_OK)
                 return status;
         if (connection_open_run(directory, &connection) < 0)

@@ -54,6 +54,11 @@ typedef struct OptionRow {
                         VERB_THAW | VERB_REMOVE | VERB_WATCH | VERB_BILL | VERB_TOTALS | VERB_ROUNDS | \
                         VERB_DECISIONS | VERB_METRICS | VERB_QUOTA)
 
+/* Verbs that may ask a daemon. The others read files, or always start a private daemon. */
+#define ASKING                                                                                       \
+        (VERB_ANY & ~(VERB_RUNS | VERB_LOGS | VERB_KEYS | VERB_RECOVER | VERB_CALIBRATE | VERB_ENV | \
+                                    VERB_SCHEDULER | VERB_IMPORT | VERB_HELP))
+
 static bool take_json(Options *options, const char *value) {
         static const struct {
                 const char *word;
@@ -229,8 +234,8 @@ static const OptionRow rows[] = {
         { "verbose", 'v', NULL, VERB_RUN | VERB_SUBMIT | VERB_WATCH | VERB_EVAL,
                         "explain each limit that is not enforced", FLAG(verbose) },
         { "host", 'H', "[USER@]HOST", REMOTE, "ask the system's daemon of HOST, through ssh", TEXT(host) },
-        { "system", 0, NULL, VERB_ANY, "ask the system's daemon", FLAG(system) },
-        { "user", 0, NULL, VERB_ANY, "ask the user's own daemon", FLAG(user) },
+        { "system", 0, NULL, ASKING, "ask the system's daemon", FLAG(system) },
+        { "user", 0, NULL, ASKING, "ask the user's own daemon", FLAG(user) },
 };
 
 /* The help of an option for verbs that take another value, or use it in another way. */
@@ -454,7 +459,8 @@ void options_print_help(uint64_t verb) {
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
                 const char *argument = rows[i].argument, *help = rows[i].help;
 
-                if (verb == 0 ? rows[i].verbs != VERB_ANY && rows[i].verbs != LISTING
+                if (verb == 0 ? rows[i].verbs != VERB_ANY && rows[i].verbs != LISTING &&
+                                                                rows[i].verbs != ASKING
                               : !(rows[i].verbs & verb))
                         continue;
                 for (size_t k = 0; k < G_N_ELEMENTS(others); k++)

@@ -15,6 +15,7 @@
 #include "actorctl/recording/recording.h"
 #include "actorctl/recording/starts.h"
 #include "actorctl/job-file.h"
+#include "actorctl/job-open.h"
 #include "actorctl/view/table.h"
 #include "include/bus.h"
 #include "lib/cleanup.h"
@@ -90,10 +91,11 @@ static ExitStatus play_text(Connection *connection, const Options *options, cons
 }
 
 ExitStatus verb_eval(const Options *options, char **arguments, size_t n) {
+        bool alone = starts_wanted(options) || recording_wanted(options);
         NamedCheckpoint from;
         ExitStatus status;
 
-        if (!starts_wanted(options) && !recording_wanted(options) && options->n_steps > 0) {
+        if (!alone && options->n_steps > 0) {
                 complain("--steps: eval takes it only with --state, --grid, --gif, --video or --frames");
                 return STATUS_USAGE;
         }
@@ -104,6 +106,8 @@ ExitStatus verb_eval(const Options *options, char **arguments, size_t n) {
         }
         follow_prepare();
         status = named_checkpoint_open(&from, options, arguments[0]);
+        if (status == STATUS_OK && alone && !from.connection)
+                status = job_needs_no_daemon(options, arguments[0], "a file");
         if (status == STATUS_OK && recording_wanted(options))
                 status = play_record(options, &from);
         else if (status == STATUS_OK && starts_wanted(options))

@@ -13,6 +13,7 @@
 #include "actorctl/export/replay.h"
 #include "actorctl/export/rollouts.h"
 #include "actorctl/file.h"
+#include "actorctl/job-open.h"
 #include "actorctl/private.h"
 #include "lib/cleanup.h"
 #include "lib/network.h"
@@ -215,6 +216,8 @@ ExitStatus verb_export(const Options *options, char **arguments, size_t n) {
         status = check_usage(options, format, arguments[0]);
         if (status == STATUS_OK)
                 status = named_checkpoint_open(&checkpoint, options, arguments[0]);
+        if (status == STATUS_OK && !checkpoint.connection)
+                status = job_needs_no_daemon(options, arguments[0], "a file");
         if (status != STATUS_OK)
                 return status;
         if (options->rollouts) {

@@ -256,6 +256,8 @@ static ExitStatus print_file(const Options *options, const char *file) {
 
         status = job_file_load(&job_file, file, options->sets);
         if (status == STATUS_OK)
+                status = job_needs_no_daemon(options, file, "a file");
+        if (status == STATUS_OK)
                 status = print(options, &job_file.settings);
         job_file_done(&job_file);
         return status;

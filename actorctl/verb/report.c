@@ -37,6 +37,8 @@ static ExitStatus print_experiment(const Options *options, const char *file) {
         ExitStatus status;
 
         status = experiment_open(file, &experiment, &cells);
+        if (status == STATUS_OK)
+                status = job_needs_no_daemon(options, file, "a file");
         if (status != STATUS_OK)
                 return status;
         if (results_read(experiment, cells, directory) < 0)

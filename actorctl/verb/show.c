@@ -86,6 +86,8 @@ static ExitStatus show_file(const Options *options, const char *file) {
         ExitStatus status;
 
         status = named_checkpoint_open(&from, options, file);
+        if (status == STATUS_OK)
+                status = job_needs_no_daemon(options, file, "a file");
         if (status == STATUS_OK) {
                 pager_open(options);
                 if (options->json != JSON_OFF) {

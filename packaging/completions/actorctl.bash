@@ -63,7 +63,7 @@ _actorctl_verb() {
 
 _actorctl() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb words name
-    local common='--help --version --quiet --system --user'
+    local common='--help --version --quiet'
     local typed=${COMP_LINE:0:COMP_POINT}
     if [[ $typed =~ [[:space:]]--set(=|[[:space:]]+)([^[:space:]]*)$ ]]; then
         _actorctl_set "${BASH_REMATCH[2]}"
@@ -147,6 +147,10 @@ _actorctl() {
                 price) words='--json --no-pager --no-legend' ;;
                 stop | freeze | thaw | remove) words='--host' ;;
                 *) words= ;;
+            esac
+            case $verb in
+                calibrate | env | help | import | keys | logs | recover | runs | scheduler) ;;
+                *) words+=' --system --user' ;;
             esac
             mapfile -t COMPREPLY < <(compgen -W "$common $words" -- "$word")
             return ;;

@@ -112,7 +112,7 @@ def heard_as_its_jobs(job):
     for entry in lines_of_plugin(job):
         equal((entry.get("_SYSTEMD_UNIT", unit), entry["PRIORITY"], entry.get("MESSAGE_ID"), entry.get("ACTORD_JOB")), (unit, "6", None, None),
               "fields of a plugin's line")
-    shown = subprocess.run(["actorctl", "--system", "logs", str(job)], capture_output=True, stdin=subprocess.DEVNULL, timeout=60).stdout
+    shown = subprocess.run(["actorctl", "logs", str(job)], capture_output=True, stdin=subprocess.DEVNULL, timeout=60).stdout
     assert b"said by the plugin" in shown and not FORBIDDEN.search(shown.decode()), shown
 
 

@@ -286,6 +286,7 @@ def refused():
     checkpoint = trained("cartpole", "Job.StopSteps=500")
     for words, reason in ((["--format=torch"], "it must be safetensors, onnx or header"), (["--weights-only", "--format=onnx"], "--weights-only is for"),
                           ([f"--output={path('none')}", "--seed=2"], "copied as it is: leave out --set and --seed"),
+                          ([f"--output={path('none')}", "--system"], "is a file, and no daemon has it: leave out --system, --user and --host"),
                           ([], "name the new file with --output=FILE"), (["--weights-only"], "name the new file with --output=FILE")):
         r = ctl("export", checkpoint, *words)
         assert r.status == 2 and reason in r.err and not os.path.exists(path("none")), (words, r.err)

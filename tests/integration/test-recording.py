@@ -106,6 +106,7 @@ def refusals():
                         (["--gif", at("there")], "is a directory"), (["--frames", at("there")], "exists already"),
                         (["--gif", at("none/x.gif")], "No such file"), (["--gif", at("x.gif"), "--episodes=101"], "at most 100"),
                         (["--gif", at("x.gif"), "--grid=0:0.01:101,0,0,0"], "it has 101 states, and a recording holds at most 100 episodes"),
+                        (["--gif", at("x.gif"), "--user"], "is a file, and no daemon has it: leave out --system, --user and --host"),
                         (["--gif", ""], "must not be empty"), (["--gif", at("x.gif"), "--set", "Job.Environment=Pendulum-v1"], "does not hold"),
                         (["--gif", at("x.gif"), "--set", "Learner.HiddenLayers=8"], "does not hold")]:
         r = ctl("eval", checkpoint, *words)
