@@ -112,6 +112,10 @@ ExitStatus options_parse(int argc, char **argv, Options *options, char ***ret_ar
 /* Checks that the verb accepts every option that was given, and that the options agree. STATUS_OK; or
  * STATUS_USAGE, with a message. */
 ExitStatus options_check(const Options *options, const Verb *verb);
+/* Checks that none of these options was given, since a word after the verb takes none of them. words: verb
+ * and word, such as "env show"; names: NULL-terminated; NULL: there are none. STATUS_OK; or STATUS_USAGE,
+ * with a message. */
+ExitStatus options_refuse(const Options *options, const char *words, const char *const *names);
 void options_done(Options *options);
 /* Prints the options that a verb accepts; 0: those that every verb, every verb that lists, or every verb
  * that may ask a daemon accepts. */

@@ -433,6 +433,19 @@ ExitStatus options_check(const Options *options, const Verb *verb) {
         return STATUS_OK;
 }
 
+ExitStatus options_refuse(const Options *options, const char *words, const char *const *names) {
+        for (; names && *names; names++) {
+                size_t i = find_row(*names, strlen(*names));
+
+                g_assert(i < G_N_ELEMENTS(rows));
+                if (options->given >> i & 1) {
+                        complain("%s takes no --%s", words, *names);
+                        return STATUS_USAGE;
+                }
+        }
+        return STATUS_OK;
+}
+
 void options_done(Options *options) {
         if (options->sets)
                 g_ptr_array_unref(options->sets);

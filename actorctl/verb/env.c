@@ -383,58 +383,34 @@ static ExitStatus env_show(const Options *options, const char *environment) {
         return STATUS_OK;
 }
 
+static const char *const of_rollouts[] = { "steps", "actions", "state", "states", "gif", "video", "frames",
+        NULL };
+
 /* clang-format off */
 static const struct {
         const char *word;
         ExitStatus (*run)(const Options *options, const char *environment);
-        /* names: the word needs a name; steps: it takes --steps; rolls: it takes the options of a rollout */
-        bool names, steps, rolls;
+        bool names;                 /* the word needs a name */
+        const char *const *refused; /* the options that the word does not take; NULL: it takes all */
 } words[] = {
-        { "list", env_list, false, false, false },
-        { "show", env_show, true, false, false },
-        { "check", env_check, true, false, false },
-        { "bench", env_bench, true, true, false },
-        { "rollout", env_rollout, true, true, true },
+        { "list", env_list, false, of_rollouts },
+        { "show", env_show, true, of_rollouts },
+        { "check", env_check, true, of_rollouts },
+        { "bench", env_bench, true, of_rollouts + 1 }, /* it takes --steps */
+        { "rollout", env_rollout, true, NULL },
 };
 /* clang-format on */
-
-/* The first given option that `actorctl env WORD` does not accept; NULL: it accepts all of them. word: the
- * index of WORD in words[]. */
-static const char *excess(const Options *options, size_t word) {
-        const struct {
-                bool given;
-                const char *name;
-        } of_rollouts[] = {
-                { options->actions, "actions" },
-                { options->state_file, "state" },
-                { options->states, "states" },
-                { options->gif, "gif" },
-                { options->video, "video" },
-                { options->frames, "frames" },
-        };
-
-        if (options->n_steps > 0 && !words[word].steps)
-                return "steps";
-        if (words[word].rolls)
-                return NULL;
-        for (size_t i = 0; i < G_N_ELEMENTS(of_rollouts); i++)
-                if (of_rollouts[i].given)
-                        return of_rollouts[i].name;
-        return NULL;
-}
 
 ExitStatus verb_env(const Options *options, char **arguments, size_t n) {
         const char *word = n > 0 ? arguments[0] : "list", *name = n > 1 ? arguments[1] : NULL;
 
         for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
-                const char *option = excess(options, i);
+                g_autofree char *called = g_strconcat("env ", word, NULL);
 
                 if (strcmp(word, words[i].word) != 0 || words[i].names != (name != NULL))
                         continue;
-                if (option) {
-                        complain("env %s takes no --%s", word, option);
+                if (options_refuse(options, called, words[i].refused) != STATUS_OK)
                         return STATUS_USAGE;
-                }
                 return !name || is_known(name) ? words[i].run(options, name) : STATUS_USAGE;
         }
         complain("env takes one of: list, show NAME, check NAME, bench NAME, rollout NAME; a NAME may also "

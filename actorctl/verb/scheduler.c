@@ -8,7 +8,6 @@
 #include "actorctl/view/table.h"
 #include "actorctl/scheduler/train.h"
 #include "actorctl/scheduler/trained.h"
-#include "include/environments.h"
 
 /* Says where a scheduler comes from. "replaced": the user has a scheduler of the same name, which is used
  * instead. */
@@ -75,33 +74,14 @@ static ExitStatus show_or_export(const Options *options, const char *name, const
         return r < 0 ? STATUS_FAILED : STATUS_OK;
 }
 
-/* The first given option that only `actorctl scheduler train` accepts; NULL: there is none. */
-static const char *excess(const Options *options) {
-        const struct {
-                bool given;
-                const char *name;
-        } of_training[] = {
-                { options->sets->len > 0, "set and no --seed" },
-                { options->n_episodes > 0, "episodes" },
-                { options->n_rounds != JOB_ROUNDS_DEFAULT, "rounds" },
-                { options->target, "target" },
-                { options->name, "name" },
-                { options->from, "from" },
-        };
-
-        for (size_t i = 0; i < G_N_ELEMENTS(of_training); i++)
-                if (of_training[i].given)
-                        return of_training[i].name;
-        return NULL;
-}
-
 ExitStatus verb_scheduler(const Options *options, char **arguments, size_t n) {
-        const char *word = n > 0 ? arguments[0] : "list", *option = excess(options);
+        static const char *const of_training[] = { "set", "seed", "episodes", "rounds", "target", "name",
+                "from", NULL };
+        const char *word = n > 0 ? arguments[0] : "list";
+        g_autofree char *words = g_strconcat("scheduler ", word, NULL);
 
-        if (option && strcmp(word, "train") != 0) {
-                complain("scheduler %s takes no --%s", word, option);
+        if (strcmp(word, "train") != 0 && options_refuse(options, words, of_training) != STATUS_OK)
                 return STATUS_USAGE;
-        }
         if (n <= 1 && strcmp(word, "list") == 0)
                 return list(options);
         if (n == 2 && strcmp(word, "show") == 0)

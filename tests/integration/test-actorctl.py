@@ -40,8 +40,9 @@ def usage():
                         (["help", "rn"], "actorctl run"), (["list", "--system", "--user"], "--system"), (["keys", "--system"], "keys takes no --system"),
                         (["graph", cartpole, "--user"], "cartpole.conf is a file, and no daemon has it: leave out --system, --user and --host"),
                         (["run", "no-such.conf"], "no-such.conf"),
-                        (["decisions", "1", "--check", "--json"], "leave out --csv and --json"), (["scheduler", "list", "--name=x"], "scheduler list takes no --name"),
-                        (["scheduler", "show", "x", "--seed=3"], "scheduler show takes no --set and no --seed"),
+                        (["decisions", "1", "--check", "--json"], "leave out --csv and --json"), (["scheduler", "list", "--name=x"], "scheduler list takes no --name"), (["scheduler", "list", "--rounds=50"], "scheduler list takes no --rounds"),
+                        (["env", "show", "CartPole-v1", "--steps=3"], "env show takes no --steps"), (["env", "bench", "CartPole-v1", "--states"], "env bench takes no --states"),
+                        (["scheduler", "show", "x", "--seed=3"], "scheduler show takes no --seed"),
                         (["eval", "no-such.safetensors"], "no-such.safetensors"), (["--frobnicate"], "--frobnicate"), (["list", "-x"], "-x"),
                         *((["scheduler", "train", cartpole, f"--target={x}"], f"--target={x}: it must be a number from -1e+300")
                           for x in ("1e308", "-1e308", "0x10", "nan", "5x")),
