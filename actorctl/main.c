@@ -9,6 +9,7 @@
 
 #include "actorctl/actorctl.h"
 #include "actorctl/view/streams.h"
+#include "actorctl/view/table.h"
 #include "lib/cleanup.h"
 #include "lib/limits.h"
 #include "lib/settings/settings.h"
@@ -225,29 +226,29 @@ static void complain_verb(const char *name) {
 }
 
 static void print_help(void) {
-        printf("actorctl [OPTION...] [VERB] [ARGUMENT...]\n\n"
-               "Train deep-reinforcement-learning policies with metered, sandboxed actors.\n\n"
-               "Verbs:\n");
+        print_layout("actorctl [OPTION...] [VERB] [ARGUMENT...]\n\n"
+                     "Train deep-reinforcement-learning policies with metered, sandboxed actors.\n\n"
+                     "Verbs:\n");
         for (const Verb *verb = verbs; verb->name; verb++) {
                 g_autofree char *left = g_strdup_printf("%s %s", verb->name, verb->arguments);
 
                 /* Where the arguments are too long, the help has a line of its own. */
                 if (strlen(left) > 24)
-                        printf("  %s\n%26s %s\n", left, "", verb->help);
+                        print_layout("  %s\n%26s %s\n", left, "", verb->help);
                 else
-                        printf("  %-24s %s\n", left, verb->help);
+                        print_layout("  %-24s %s\n", left, verb->help);
         }
-        printf("\nOptions:\n");
+        print_layout("\nOptions:\n");
         options_print_help(0);
-        printf("\n`actorctl VERB --help` says more; see also actorctl(1) and job.conf(5).\n");
+        print_layout("\n`actorctl VERB --help` says more; see also actorctl(1) and job.conf(5).\n");
 }
 
 static void print_verb_help(const Verb *verb) {
-        printf("actorctl %s [OPTION...]%s%s\n\n%c%s.\n", verb->name, verb->arguments[0] ? " " : "",
+        print_layout("actorctl %s [OPTION...]%s%s\n\n%c%s.\n", verb->name, verb->arguments[0] ? " " : "",
                         verb->arguments, g_ascii_toupper(verb->help[0]), verb->help + 1);
         if (verb->details[0])
-                printf("\n%s", verb->details);
-        printf("\nOptions:\n");
+                print_layout("\n%s", verb->details);
+        print_layout("\nOptions:\n");
         options_print_help(verb->id);
 }
 

@@ -7,6 +7,7 @@
 
 #include "actorctl/actorctl.h"
 #include "actorctl/metrics/metrics.h"
+#include "actorctl/view/table.h"
 #include "include/environments.h"
 #include "lib/settings/settings.h"
 
@@ -462,10 +463,10 @@ static void print_option(const OptionRow *row, const char *argument, const char 
         g_autofree char *left = g_strconcat(row->name, argument ? "=" : NULL, argument, NULL);
         g_auto(GStrv) lines = g_strsplit(help, "\n", -1);
 
-        printf("  %c%c --%-22s %s\n", row->letter ? '-' : ' ', row->letter ? row->letter : ' ', left,
+        print_layout("  %c%c --%-22s %s\n", row->letter ? '-' : ' ', row->letter ? row->letter : ' ', left,
                         lines[0]);
         for (char **line = lines + 1; *line; line++)
-                printf("%30s%s\n", "", *line);
+                print_layout("%30s%s\n", "", *line);
 }
 
 void options_print_help(uint64_t verb) {

@@ -364,3 +364,42 @@ void print_line(unsigned indent, const char *format, ...) {
         valid = g_utf8_make_valid(text, -1);
         wrap("", rest, valid, screen_columns() > 0 ? MAX(screen_columns(), WRAPPED_LEAST) : UINT_MAX);
 }
+
+#define LAYOUT_COLUMNS 80u
+
+/* Where the last column of a line begins: behind its last gap of two spaces. */
+static size_t last_column(const char *line) {
+        size_t column = 0;
+
+        for (size_t i = 2; line[0] && line[1] && line[i]; i++)
+                if (line[i] != ' ' && line[i - 1] == ' ' && line[i - 2] == ' ')
+                        column = i;
+        return column;
+}
+
+/* Whether the line is part of a paragraph, not of a list. */
+static bool flows(const char *line) {
+        return line && line[0] && line[0] != ' ' && last_column(line) == 0;
+}
+
+void print_layout(const char *format, ...) {
+        unsigned screen = screen_columns(), longest = screen > 0 ? MAX(screen, WRAPPED_LEAST) : UINT_MAX;
+        g_autofree char *text = NULL;
+        g_auto(GStrv) lines = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        text = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        if (g_str_has_suffix(text, "\n"))
+                text[strlen(text) - 1] = '\0';
+        lines = g_strsplit(text, "\n", -1);
+        for (char **line = lines; *line; line++) {
+                g_autofree char *rest = g_strnfill(last_column(*line), ' ');
+                g_autoptr(GString) whole = g_string_new(*line);
+
+                while (longest < LAYOUT_COLUMNS && flows(*line) && flows(line[1]))
+                        g_string_append_printf(whole, " %s", *++line);
+                wrap("", rest, whole->str, longest);
+        }
+}

@@ -54,6 +54,9 @@ void print_wrapped_lines(const char *text);
 /* Prints a line to standard output. If it is longer than the terminal is wide, the rest follows on lines
  * that begin with `indent` spaces. */
 void print_line(unsigned indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints lines that were laid out for 80 columns, such as those of a help. On a narrower terminal a line
+ * goes on below its last column, and paragraphs are filled anew. */
+void print_layout(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)
 

@@ -104,4 +104,18 @@ def alone():
     assert not wide, wide
 
 
+@story("no help is wider than the terminal, and a narrow one breaks lines between words alone")
+def helps():
+    env = environment_of(environment())
+    verbs = re.findall(r"(?m)^  ([a-z]+)(?: |$)", ctl("--help").out)
+    assert len(verbs) > 30, verbs
+    for words in (["--help"], *([verb, "--help"] for verb in verbs)):
+        whole = ctl(*words).out.splitlines()
+        for columns in 60, 80, 120:
+            lines = on_terminal(columns, *words, env=env)
+            assert max(map(columns_of, lines)) <= columns, (columns, lines)
+            equal(" ".join(lines).split(), " ".join(whole).split(), f"the words of {words}")
+            assert columns < 80 or lines == whole, (words, lines)
+
+
 tell()
