@@ -212,12 +212,8 @@ static void add_evaluated(Progress *p, const Record *record) {
                 return;
 
         take_evaluation(p, record);
-        if (p->round == record->round) {
-                p->statistics.evaluation_mean = p->evaluation_mean;
-                p->statistics.evaluation_sd = p->evaluation_sd;
-                memcpy(statistics_metrics(&p->statistics, true), p->evaluation_metrics,
-                                sizeof(p->evaluation_metrics));
-        }
+        if (p->round == record->round)
+                statistics_copy_evaluation(&record->statistics, &p->statistics);
 }
 
 static void add_scope(Progress *p, const Record *record) {

@@ -81,7 +81,7 @@ void evaluate_end(Invoker *invoker) {
                         evaluate_rest(invoker, &invoker->pool.containers[k]);
         summarise(invoker, &said);
         if (of_open_round || !invoker->progress.open)
-                summarise(invoker, &invoker->progress.statistics);
+                statistics_copy_evaluation(&said, &invoker->progress.statistics);
         if (!of_open_round)
                 report_evaluated(&invoker->reporter, &said);
 }

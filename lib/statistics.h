@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "include/record.h"
 
@@ -26,4 +27,14 @@ static_assert(offsetof(Statistics, metric_7) == offsetof(Statistics, metric_0) +
 static inline double *statistics_metrics(Statistics *statistics, bool evaluation) {
         return (double *) ((char *) statistics + (evaluation ? offsetof(Statistics, evaluation_metric_0)
                                                              : offsetof(Statistics, metric_0)));
+}
+
+/* Copies the figures of an evaluation. */
+static inline void statistics_copy_evaluation(const Statistics *from, Statistics *to) {
+        Statistics copy = *from;
+
+        to->evaluation_mean = copy.evaluation_mean;
+        to->evaluation_sd = copy.evaluation_sd;
+        memcpy(statistics_metrics(to, true), statistics_metrics(&copy, true),
+                        ACTORD_METRICS_MAX * sizeof(double));
 }
