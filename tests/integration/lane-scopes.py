@@ -7,7 +7,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from story import *
 
 HOPPER = "/usr/share/doc/actord/examples/hopper.conf"
-SETS = [w for s in ("Scaling.Actors=3", "Job.StopSteps=30000", "Job.StopReturn=") for w in ("--set", s)]
+SETS = set_words("Scaling.Actors=3", "Job.StopSteps=30000", "Job.StopReturn=")
 
 
 def run(*sets):

@@ -66,7 +66,7 @@ def refused():
                        (("Environment.Agents=0",), "from 1 to 64")]:
         r = train(*sets, ok=False)
         assert r.status != 0 and want in r.err + r.out, (sets, r.err)
-        r = ctl("verify", conf(shared_library(SOURCE), "agents"), *[w for s in sets for w in ("--set", s)])
+        r = ctl("verify", conf(shared_library(SOURCE), "agents"), *set_words(*sets))
         assert r.status != 0 and want in r.err + r.out, (sets, r.status, r.err)
     so = shared_library(SOURCE)
     r = ctl("env", "check", so)

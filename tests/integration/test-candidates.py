@@ -37,7 +37,7 @@ def alike(r, want, what):
 
 
 def played(checkpoint, *sets, n=5):
-    r = ctl("eval", checkpoint, f"--episodes={n}", "--json", *(w for s in sets for w in ("--set", s)))
+    r = ctl("eval", checkpoint, f"--episodes={n}", "--json", *set_words(*sets))
     assert r.status == 0, r.err
     return r.json["return_mean"]
 
@@ -103,14 +103,14 @@ def on_from_there():
     for checkpoint, own, other in (one, ("Learner.Candidates=1",), FIFTY), (fifty, FIFTY, ("Learner.Candidates=1",)):
         def on(*sets):
             r = ctl("run", os.path.join(EXAMPLES, "pendulum-consistency.conf"), "--from", checkpoint, "--seed", "7", "--json",
-                    *(w for s in (*SHORT, *longer, *sets) for w in ("--set", s)))
+                    *set_words(*SHORT, *longer, *sets))
             assert r.status == 0, r.err
             return r.policy_sha256
         assert on(*own) != on(*other), (own, other)
     overlap = ("Distribution.Policy=async", "Billing.Clock=model")
     late = calm("consistency", *overlap).copy
     r = ctl("run", os.path.join(EXAMPLES, "pendulum-consistency.conf"), "--from", late, "--seed", "7",
-            *(w for s in (*SHORT, *overlap, *longer, *FIFTY) for w in ("--set", s)))
+            *set_words(*SHORT, *overlap, *longer, *FIFTY))
     assert r.status != 0 and "Candidates=1, but the job has 50" in " ".join(r.err.split()), r.err
     assert not close(played(late), played(late, *FIFTY))
 

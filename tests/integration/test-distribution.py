@@ -126,7 +126,7 @@ def auto():
     path = os.path.join(EXAMPLES, "cartpole.conf")
     for sets, word, why in ((("Learner.Threads=4",), "fused", "no data has to cross"), ((), "single-learner-coarse", "more actors"),
                             (("Distribution.Learners=2",), "multi-learner", "asks for several")):
-        r = ctl("graph", path, *(w for s in (*JOBS["cartpole"], "Distribution.Policy=auto", *sets) for w in ("--set", s)))
+        r = ctl("graph", path, *set_words(*JOBS["cartpole"], "Distribution.Policy=auto", *sets))
         assert r.status == 0 and r.out.startswith(word + ":") and why in r.out, r.out[:300]
         equal(policy("cartpole", "auto", *sets).policy_sha256, coarse("cartpole").policy_sha256, f"policies under {word}")
 
@@ -135,7 +135,7 @@ def auto():
 def measured():
     for sets, want in (((), "first rounds are measured"), (("Distribution.Learners=2",), None), (("Billing.Clock=model",), "first rounds are measured"),
                        (("Billing.Clock=model", "Scaling.Policy=random", "Scaling.MaxActors=4"), "not measured, because its scheduler reads")):
-        r = ctl("graph", os.path.join(EXAMPLES, "cartpole.conf"), *(w for s in ("Distribution.Policy=auto", *sets) for w in ("--set", s)))
+        r = ctl("graph", os.path.join(EXAMPLES, "cartpole.conf"), *set_words("Distribution.Policy=auto", *sets))
         said = " ".join(r.out.split())
         assert r.status == 0 and (want in said if want else "measured" not in said) and max(map(len, r.out.splitlines())) <= 80, (sets, r.out)
 
@@ -229,12 +229,12 @@ def refused():
     equal(r.status, 2, f"status: {r.err}")
     for sets, want in ((("Policy=multi-learner", "Learners=3"), "divides"), (("Policy=central", "Learners=3"), "divides"),
                        (("Learners=2",), "multi-learner or central")):
-        r = ctl("verify", path, *(word for s in sets for word in ("--set", f"Distribution.{s}")))
+        r = ctl("verify", path, *set_words(*(f"Distribution.{s}" for s in sets)))
         assert r.status == 2 and want in r.err and len(r.err.splitlines()) == 1, r
     plugin = os.path.join(STATE, "plugin.conf")
     open(plugin, "w").write("[Job]\nEnvironment=/nowhere/mine.so\nStopSteps=1000\n")
     for conf, sets, want in ((plugin, (), "memory"), (path, ("Actor.CPUQuota=50%",), "CPUQuota"), (path, ("Actor.ActorScope=each",), "scope")):
-        r = ctl("verify", conf, "--set", "Distribution.Policy=fused", *(word for s in sets for word in ("--set", s)))
+        r = ctl("verify", conf, "--set", "Distribution.Policy=fused", *set_words(*sets))
         assert r.status == 2 and want in r.err and "single-learner-coarse" in r.err and len(r.err.splitlines()) == 1, r
     r = ctl("verify", path, "--set", "Distribution.Policy=environments", "--set", "Scaling.Actors=4", "--set", "Actor.Processes=2")
     assert "Processes=2" in r.err and "single-learner-fine" in r.err and len(r.err.splitlines()) == 1, r.err

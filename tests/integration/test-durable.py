@@ -41,7 +41,7 @@ class Disk(SmallDisk):
 
     def start(self, *more):
         """A run in the foreground whose state lies here."""
-        sets = [w for s in JOB_SETS for w in ("--set", s)]
+        sets = set_words(*JOB_SETS)
         self.said = tempfile.NamedTemporaryFile("a")
         return subprocess.Popen([CTL, "run", os.path.join(EXAMPLES, "cartpole.conf"), "--json", *sets, *more],
                                 env=dict(environment(), XDG_STATE_HOME=self.dir), stdout=subprocess.PIPE, stderr=self.said, text=True,

@@ -18,7 +18,7 @@ def need_files(n_actors, n_processes):
 
 def words(n_actors, rounds, *more):
     sets = (*TINY, f"Scaling.Actors={n_actors}", f"Learner.MinibatchSize={4 * n_actors}", f"Job.StopSteps={4 * n_actors * rounds}", *more)
-    return ["run", os.path.join(EXAMPLES, "cartpole.conf"), "--json", *(w for s in sets for w in ("--set", s))]
+    return ["run", os.path.join(EXAMPLES, "cartpole.conf"), "--json", *set_words(*sets)]
 
 
 def learned(n_actors, rounds, *more):

@@ -51,7 +51,7 @@ def put(name, text):
 
 
 def train(*words, file=None, ok=True):
-    sets = [w for s in SETS for w in ("--set", s)]
+    sets = set_words(*SETS)
     r = ctl("run", file or os.path.join(EXAMPLES, "cartpole.conf"), *sets, *words)
     assert not ok or r.status == 0, r.err
     return r

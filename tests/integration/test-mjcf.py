@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Environment=mujoco:FILE: a model of a user's own, from its directory, in the sandbox."""
 import json, os, shutil, subprocess
-from story import ROOT, STATE, ctl, equal, run, story, tell
+from story import ROOT, STATE, ctl, equal, run, set_words, story, tell
 
 MODELS = os.path.join(STATE, "models")
 HOPPER = ["--set", "FrameSkip=4", "--set", "ResetNoise=0.005", "--set", "SkipPositions=1", "--set", "VelocityClip=10"]
@@ -78,7 +78,7 @@ def wrong():
              ("mujoco:/proc/version", "Reward=alive 1", "it lies in /proc: this directory belongs to the kernel"),
              ("mujoco:", "Reward=alive 1", "write mujoco:FILE.xml"), ("mujoco:x/..", "Reward=alive 1", "write mujoco:FILE.xml")]
     for name, *options, want in cases:
-        r = ctl("env", "show", name, *(w for option in options for w in ("--set", option)))
+        r = ctl("env", "show", name, *set_words(*options))
         assert r.status == 2 and want in r.err, (name, options, r.status, r.err)
 
 

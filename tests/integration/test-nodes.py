@@ -386,7 +386,7 @@ def does_not_travel():
     shutil.copy(shared_library(HOSTILE), large)
     os.truncate(large, (70 << 20) + 1)
     for environment, words in (large, "the plugin is 70 MiB, and at most 64 MiB can be sent"), ("gym:CartPole-v1", "packages are not sent to nodes"):
-        r = ctl("verify", conf, *(w for s in (*NODES, "Distribution.Nodes=1", f"Job.Environment={environment}") for w in ("--set", s)))
+        r = ctl("verify", conf, *set_words(*NODES, "Distribution.Nodes=1", f"Job.Environment={environment}"))
         assert r.status == 2 and words in r.err, (environment, r.status, r.err)
 
 

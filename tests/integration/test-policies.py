@@ -142,7 +142,7 @@ def path(name):
 def trained(example, *sets):
     """The checkpoint of a short run of an example, or of a job file."""
     file = example if example.endswith(".conf") else os.path.join(EXAMPLES, example + ".conf")
-    r = ctl("run", file, *(w for s in ("Job.StopReturn=", *sets) for w in ("--set", s)))
+    r = ctl("run", file, *set_words("Job.StopReturn=", *sets))
     assert r.status == 0, r.err
     return re.search(r"^checkpoint (.*)$", r.out, re.M)[1]
 

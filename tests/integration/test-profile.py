@@ -80,7 +80,7 @@ def distributions():
 
 @story("people read a table; a verb that runs no job of its own refuses --profile, and a failed job has no profile")
 def words():
-    r = ctl("run", os.path.join(EXAMPLES, "cartpole.conf"), "--profile", *(x for s in SHORT for x in ("--set", s)))
+    r = ctl("run", os.path.join(EXAMPLES, "cartpole.conf"), "--profile", *set_words(*SHORT))
     equal(r.status, 0, "status")
     for word in ("PART", "gradient", "rest", "GFLOP/S", "limit:"):
         assert word in r.out, f"no {word} in {r.out}"

@@ -30,7 +30,7 @@ WRONG = (
 
 
 def verify(*sets):
-    return ctl("verify", os.path.join(EXAMPLES, "phydrl.conf"), *[word for s in sets for word in ("--set", s)])
+    return ctl("verify", os.path.join(EXAMPLES, "phydrl.conf"), *set_words(*sets))
 
 
 @story("verify refuses matrices that do not fit, an inequality that fails, a P that is no envelope and a plant that is not bare")

@@ -166,7 +166,7 @@ def limits():
     words = r.limits_not_enforced
     equal([line for line in r.err.splitlines() if "not enforced" in line],
           [f"actorctl: not enforced here: {', '.join(words)} (see --verbose)"] if words else [], r.err)
-    told = ctl("run", os.path.join(EXAMPLES, "cartpole.conf"), "--verbose", *(w for s in few for w in ("--set", s)))
+    told = ctl("run", os.path.join(EXAMPLES, "cartpole.conf"), "--verbose", *set_words(*few))
     equal(len(re.findall(r"(?m)^  \S.*$", told.err.partition("not enforced:")[2])), len(words), f"sentences for {words}: {told.err}")
     assert "NO SANDBOX" not in r.err, r.err
     r = run("cartpole", *few, "Actor.Sandbox=none")

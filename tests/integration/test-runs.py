@@ -3,7 +3,7 @@
 """Runs of `actorctl run` are listed, and verbs take their names as they take jobs'; every name without a job or run is refused in the same way."""
 import fcntl, json, os, re, signal, time
 from bus import *
-from story import CTL, EXAMPLES, STATE, ctl, descendants, environment, equal, run, story, tell, wait_for
+from story import CTL, EXAMPLES, STATE, ctl, descendants, environment, equal, run, set_words, story, tell, wait_for
 
 SHORT = ["Job.StopReturn=", "Job.StopSteps=2000"]
 CARTPOLE = os.path.join(EXAMPLES, "cartpole.conf")
@@ -67,7 +67,7 @@ def new_directory():
         time.sleep(0.6)
         os.close(fd)
 
-    r = ctl("run", CARTPOLE, *[word for s in SHORT for word in ("--set", s)], during=look,
+    r = ctl("run", CARTPOLE, *set_words(*SHORT), during=look,
             env=dict(environment(), LD_PRELOAD=shared_library("tests/integration/slow-mkdir.c", "-ldl")))
     assert r.status == 0 and re.search(r"(?m)^run r\d+: CartPole", r.err), r.err
 

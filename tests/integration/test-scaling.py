@@ -180,7 +180,7 @@ def replayed():
         conf = bus.dir + "/job.conf"
         open(conf, "w").write(JOB_TEXT)
         sets = [("Job.StopReturn", ""), ("Job.StopSteps", "9000"), ("Scaling.MaxActors", "6"), ("Actor.RolloutSteps", "16"), ("Learner.MinibatchSize", "")]
-        words = [w for k, v in sets for w in ("--set", f"{k}={v}")]
+        words = set_words(*(f"{k}={v}" for k, v in sets))
         job = bus.submit(overrides=[*sets, ("Scaling.Policy", "random")])
         assert bus.ended(job) == "finished"
 
@@ -218,7 +218,7 @@ def automatic():
         open(conf, "w").write(JOB_TEXT)
 
         def submit(*more):
-            sets = [w for k, v in dict([*AUTO, *more]).items() for w in ("--set", f"{k}={v}")]
+            sets = set_words(*(f"{k}={v}" for k, v in dict([*AUTO, *more]).items()))
             job = int(bus.ctl("submit", conf, *sets).out)
             assert bus.ended(job) == "finished", job
             return job

@@ -110,7 +110,7 @@ def pure():
 @story("a storm is played as its number says, by the controller that is asked for")
 def storms():
     def costs(*sets):
-        sets = [x for s in ("Actor.Python=" + venv(), *sets) for x in ("--set", s)]
+        sets = set_words("Actor.Python=" + venv(), *sets)
         r = ctl("env", "rollout", "stormwater:theta", *sets, "--steps", "312", "--actions", "zero")
         equal(r.status, 0, f"{r.err}: status")
         rows = [json.loads(line) for line in r.out.splitlines()]

@@ -31,7 +31,7 @@ def install():
 
 def command(*sets, conf=None):
     words = [os.path.join(PROGRAMS, "actorctl"), "run", conf or os.path.join(PROGRAMS, "cartpole.conf"), "--json"]
-    return words + [word for s in (*JOB, *sets) for word in ("--set", s)]
+    return words + set_words(*JOB, *sets)
 
 
 def state_of(user="tester"):
@@ -311,7 +311,7 @@ def verified():
                                 (("Slurm.Partition=nope",), 2, r"Cluster=slurm: the cluster would give no node: partition nope .*\[Slurm\] Partition="),
                                 (("Distribution.Nodes=5",), 2, "the cluster would give no node: .*Nodes=5: partition .* has only 4 nodes"),
                                 (("Distribution.Policy=fused",), 2, "has no actors for nodes")):
-        words_of = [word for s in (ON_NODES, "Distribution.Nodes=1", *sets) for word in ("--set", s)]
+        words_of = set_words(ON_NODES, "Distribution.Nodes=1", *sets)
         p = subprocess.run([*as_user("tester"), os.path.join(PROGRAMS, "actorctl"), "verify", os.path.join(PROGRAMS, "cartpole.conf"), *words_of],
                            capture_output=True, text=True, timeout=SECONDS * PATIENCE)
         assert p.returncode == status and re.search(words, p.stdout + p.stderr), (sets, p)

@@ -31,7 +31,7 @@ def system():
     assert refused.returncode != 0 and "Sandbox" in refused.stderr, (refused.returncode, refused.stderr)
 
     def submit(sets):
-        return int(re.search(r"\d+", as_tester("actorctl", "--system", "submit", path, *(w for s in sets for w in ("--set", s)))).group())
+        return int(re.search(r"\d+", as_tester("actorctl", "--system", "submit", path, *set_words(*sets))).group())
 
     def end(job):
         wait_for(f"the end of job {job}", lambda: prop(job, "State") == "ended", 60)

@@ -18,7 +18,7 @@ class Runs:
         self.path = path
 
     def submit(self, sets):
-        words = [CTL, "run", self.path, "--json=short", *(w for s in sets for w in ("--set", s))]
+        words = [CTL, "run", self.path, "--json=short", *set_words(*sets)]
         return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
 
     def end(self, run):
@@ -34,7 +34,7 @@ class Trials:
         self.plugin = os.path.join(os.path.dirname(path), "adversary.so")
 
     def submit(self, sets):
-        words = [CTL, "env", "rollout", self.plugin, "--steps=1", *(w for s in sets for w in ("--set", s))]
+        words = [CTL, "env", "rollout", self.plugin, "--steps=1", *set_words(*sets)]
         run = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
         return run, sets[-1].partition("=")[2]
 
@@ -50,7 +50,7 @@ class Daemon:
         self.bus, self.path = bus, path
 
     def submit(self, sets):
-        return int(re.search(r"\d+", self.bus.ctl("submit", self.path, *(w for s in sets for w in ("--set", s))).out).group())
+        return int(re.search(r"\d+", self.bus.ctl("submit", self.path, *set_words(*sets)).out).group())
 
     def end(self, job):
         return self.bus.ended(job), self.bus.get(job, "Fault"), self.bus.get(job, "SandboxLevel")
