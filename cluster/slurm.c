@@ -85,12 +85,14 @@ static int slurm_init(Engine *engine) {
         if (slurm->n_words < 0)
                 engine_refuse(engine, "[Slurm] Options=%.100s: %s", engine->terms.options,
                                 slurm->n_words == -E2BIG ? "it has too many words" : "a quote has no end");
-        for (int i = 0; i < slurm->n_words; i++)
-                if (text_option_is_ours(slurm->words[i]))
+        for (int i = 0; i < slurm->n_words; i++) {
+                const char *advice = text_option_refuse(slurm->words[i]);
+
+                if (advice)
                         engine_refuse(engine,
-                                        "[Slurm] Options= has %.60s, which actord must decide itself: "
-                                        "remove this option",
-                                        slurm->words[i]);
+                                        "[Slurm] Options= has %.60s, which actord must decide itself: %s",
+                                        slurm->words[i], advice);
+        }
         return 0;
 }
 

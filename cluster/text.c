@@ -403,30 +403,32 @@ int text_options_split(char *text, char *ret[TEXT_OPTIONS_MAX]) {
 }
 
 /* sbatch also accepts the beginning of an option's long name, if no other name begins so. */
-bool text_option_is_ours(const char *word) {
+const char *text_option_refuse(const char *word) {
         static const struct {
                 char letter;
-                const char *name;
+                const char *name, *advice;
         } table[] = {
-                { 'J', "job-name" },
-                { 'a', "array" },
-                { 'M', "clusters" },
-                { 'W', "wait" },
-                { 'N', "nodes" },
-                { 'h', "help" },
-                { 'V', "version" },
-                { 0, "usage" },
-                { 0, "parsable" },
-                { 0, "test-only" },
-                { 0, "wrap" },
+                { 'J', "job-name", "remove this option" },
+                { 'a', "array", "remove this option" },
+                { 'M', "clusters", "remove this option" },
+                { 'W', "wait", "remove this option" },
+                { 'N', "nodes", "use Nodes= of [Distribution]" },
+                { 't', "time", "use TimeLimit=" },
+                { 'h', "help", "remove this option" },
+                { 'V', "version", "remove this option" },
+                { 0, "requeue", "remove this option" },
+                { 0, "usage", "remove this option" },
+                { 0, "parsable", "remove this option" },
+                { 0, "test-only", "remove this option" },
+                { 0, "wrap", "remove this option" },
         };
         size_t n = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
 
         for (size_t i = 0; i < ELEMENTSOF(table); i++)
                 if (n > 0 ? strncmp(word + 2, table[i].name, n) == 0
                           : word[0] == '-' && word[1] && word[1] == table[i].letter)
-                        return true;
-        return false;
+                        return table[i].advice;
+        return NULL;
 }
 
 /* Appends the words of a command. */

@@ -66,10 +66,10 @@ size_t text_count_nodes(const char *output, bool all);
 /* Splits [Slurm] Options= at white space, with quotes as in a shell but without expansion. It changes the
  * text. Returns the number of words; -E2BIG: there are too many; -EINVAL: a quote has no end. */
 int text_options_split(char *text, char *ret[TEXT_OPTIONS_MAX]);
-/* Whether a word of [Slurm] Options= is an option that only actord may set, even if it is abbreviated: an
- * option that changes the cluster, the number of jobs or nodes, a job's name or script, or how sbatch
- * answers. */
-bool text_option_is_ours(const char *word);
+/* Says what to do about a word of [Slurm] Options= that is an option which only actord may set, even if it
+ * is abbreviated: an option that changes the cluster, the number of jobs or nodes, a job's name or script,
+ * how sbatch answers, how long a job lasts, or whether Slurm starts it twice. NULL: the word may stay. */
+const char *text_option_refuse(const char *word);
 /* Writes a batch script that executes this program. -E2BIG; -EINVAL: an argument cannot be quoted. */
 int text_script(char *const argv[], char ret[TEXT_SCRIPT_MAX]);
 /* Writes a batch script for a node that does not see the program's file. The program comes to `folder` in an

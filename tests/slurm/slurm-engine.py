@@ -149,11 +149,12 @@ def killed():
         p.end()
 
 
-@story("a node whose job Slurm puts back into the queue, as a user may allow by Options=, is lost; another comes, and no job is left")
+@story("a node whose job Slurm puts back into the queue, as an administrator may allow, is lost; another comes, and no job is left")
 def requeued():
-    with Player("options=--requeue") as p:
+    with Player() as p:
         p.say("want 1")
         p.see("^up 1")
+        shell("scontrol", "update", f"JobId={p.job_of(1)}", "Requeue=1")
         shell("scontrol", "requeue", p.job_of(1))
         p.see("^lost 1"), p.see("^up 2"), p.see("^cost 1 final")
         p.end()
@@ -275,6 +276,8 @@ def refusals():
              (("options=--constraint=purple",), {}, "Constraint="),
              (("options=--nonsense",), {}, "Options="),
              (("options=-J mine",), {}, "Options= has -J, which actord must decide itself"),
+             (("options=--requeue",), {}, "Options= has --requeue, .*: remove this option"),
+             (("options=--time=1",), {}, "Options= has --time=1, .*: use TimeLimit="),
              (("options='--half",), {}, "quote"),
              (("partition=closed", "least=2"), {}, "Nodes=2: partition closed has only 1 node"))
     with contextlib.ExitStack() as stack:

@@ -154,15 +154,18 @@ static void test_options(void) {
 static void test_ours(void) {
         static const char *const ours[] = { "--job-name=x", "--job-name", "--job-na=x", "-J", "-Jx",
                 "--array=0-9", "-a0-9", "--arr=1", "--clusters=all", "-M", "-W", "--wait", "--nodes=4",
-                "-N4", "--test-only", "--parsable", "--wrap=x", "--help", "-V" },
+                "-N4", "--test-only", "--parsable", "--wrap=x", "--help", "-V", "--requeue", "--requ",
+                "--time=10", "-t10", "-t" },
                                  *const others[] = { "--qos=low", "--nodelist=n1", "--wait-all-nodes=1",
                                          "--no-requeue", "-p", "-w", "low", "-", "--", "", "--exclude=n1",
-                                         "-n2", "--nodefile=x" };
+                                         "-n2", "--nodefile=x", "--time-min=5", "--reservation=x" };
 
         for (size_t i = 0; i < G_N_ELEMENTS(ours); i++)
-                g_assert_true(text_option_is_ours(ours[i]));
+                g_assert_nonnull(text_option_refuse(ours[i]));
         for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
-                g_assert_false(text_option_is_ours(others[i]));
+                g_assert_null(text_option_refuse(others[i]));
+        g_assert_cmpstr(text_option_refuse("--requeue"), ==, "remove this option");
+        g_assert_cmpstr(text_option_refuse("-t10"), ==, "use TimeLimit=");
 }
 
 /* A folder's name may have blanks and dollars, but nothing that ends the quotes. */
