@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -24,6 +23,7 @@
 #include "include/launch.h"
 #include "lib/boottime.h"
 #include "lib/cleanup.h"
+#include "lib/cpu-count.h"
 #include "lib/fd.h"
 #include "lib/message.h"
 #include "lib/sibling.h"
@@ -51,12 +51,9 @@ const char *node_exit_sentence(int status) {
 static void fill_facts(NodeFacts *ret) {
         const char *cpus = getenv("SLURM_CPUS_ON_NODE"), *memory = getenv("SLURM_MEM_PER_NODE");
         struct sysinfo info = {};
-        cpu_set_t set;
         unsigned long n;
 
-        *ret = (NodeFacts){ .abi = HELLO_ABI, .n_cpus = 1 };
-        if (sched_getaffinity(0, sizeof(set), &set) >= 0)
-                ret->n_cpus = (uint32_t) CPU_COUNT(&set);
+        *ret = (NodeFacts){ .abi = HELLO_ABI, .n_cpus = cpu_count(1) };
         n = cpus ? strtoul(cpus, NULL, 10) : 0;
         if (n > 0 && n < ret->n_cpus)
                 ret->n_cpus = (uint32_t) n;

@@ -8,20 +8,14 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include "daemon/users.h"
 #include "include/launch.h"
+#include "lib/cpu-count.h"
 #include "lib/environments.h"
 #include "lib/fragment.h"
 #include "lib/settings/print.h"
-
-static uint32_t count_cpus(void) {
-        cpu_set_t set;
-
-        return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (uint32_t) CPU_COUNT(&set);
-}
 
 /* Whether a distribution has been chosen already. A name that this version does not know does not count. */
 static bool is_chosen(const Job *job) {
@@ -138,7 +132,7 @@ void job_distribute(Job *job) {
                                         .facts = facts,
                                         .distribution = job_distribution(job, NULL, NULL),
                                         .n_env_steps = job->progress.statistics.n_env_steps,
-                                        .n_cpus = count_cpus(),
+                                        .n_cpus = cpu_count(1),
                                         .n_learners_max = learners_max(job),
                         },
                         &choice);

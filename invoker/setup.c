@@ -3,7 +3,6 @@
  * descriptors close on exec. */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "invoker/complain.h"
 #include "invoker/invoker.h"
 #include "lib/cleanup.h"
+#include "lib/cpu-count.h"
 #include "lib/environments.h"
 #include "lib/fd.h"
 #include "lib/fragment.h"
@@ -43,12 +43,6 @@ static bool launch_is_sane(const Invoked *invoked) {
                invoked->level < _SANDBOX_LEVEL_MAX && invoked->cgroup <= INVOKER_CGROUP_SCOPE &&
                memchr(invoked->directory, 0, sizeof(invoked->directory)) &&
                memchr(invoked->scope_prefix, 0, sizeof(invoked->scope_prefix));
-}
-
-static uint32_t cpus(void) {
-        cpu_set_t set;
-
-        return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (uint32_t) CPU_COUNT(&set);
 }
 
 /* How a round is conducted under the job's distribution. A learner that computes the actions in rounds also
@@ -115,7 +109,7 @@ int setup_contracts(Placement *place) {
         place->distribution = distribution_of(place->settings);
         if (!place->distribution)
                 return invoker_complain(-ERANGE, "the job's distribution is unknown");
-        place->n_cpus = cpus();
+        place->n_cpus = cpu_count(1);
         place->n_learners = distribution_learners(place->distribution, place->settings);
         if (place->n_learners < 1 || place->n_learners > LEARNERS_MAX)
                 return invoker_complain(-ERANGE, "the job's number of learners is impossible");

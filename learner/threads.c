@@ -37,6 +37,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/cpu-count.h"
 #include "lib/futex.h"
 
 enum {
@@ -275,13 +276,6 @@ Threads *threads_free(Threads *threads) {
         return NULL;
 }
 
-/* Whether there are several CPUs. sched_getaffinity() fails if cpu_set_t has no room for all of the host. */
-static bool has_cores(void) {
-        cpu_set_t set;
-
-        return sched_getaffinity(0, sizeof(set), &set) < 0 || CPU_COUNT(&set) > 1;
-}
-
 int threads_new(uint32_t n, Threads **ret) {
         _cleanup_(threads_freep) Threads *threads = NULL;
 
@@ -291,7 +285,7 @@ int threads_new(uint32_t n, Threads **ret) {
         threads = aligned_alloc(64, sizeof(*threads));
         if (!threads)
                 return -ENOMEM;
-        *threads = (Threads){ .n = n, .balance_nsec = CREDIT_NSEC, .has_cores = n > 1 && has_cores() };
+        *threads = (Threads){ .n = n, .balance_nsec = CREDIT_NSEC, .has_cores = n > 1 && cpu_count(n) > 1 };
 
         threads->members = aligned_alloc(64, n * sizeof(Thread));
         if (!threads->members)
@@ -474,7 +468,7 @@ void threads_deal(Threads *threads, ThreadWork work, void *arg, uint32_t n_tasks
 }
 
 void threads_meter(Threads *threads) {
-        threads->has_cores = threads->n > 1 && has_cores();
+        threads->has_cores = threads->n > 1 && cpu_count(threads->n) > 1;
         threads->start_nsec = thread_cpu_nsec();
         threads->phases_nsec = threads->within_nsec = 0;
 }
