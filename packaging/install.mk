@@ -14,6 +14,8 @@ EXAMPLESDIR ?= $(DOCDIR)/examples
 COCKPITDIR  ?= $(SHARE)/cockpit/actord
 
 MANPAGES    := $(wildcard docs/*.1 docs/*.5 docs/*.7 docs/*.8)
+# The pages keep their places to each other, so that README's links and names of pages are right in the installed copy.
+PAGES       := $(wildcard README.md NEWS.md docs/*.md docs/experiments/*.md docs/pictures/* python/README.md)
 man_section  = $(subst .,,$(suffix $(1)))
 examples     = $(foreach f,$(wildcard examples/*.conf examples/*.xml),0644:$(f):$(EXAMPLESDIR)/$(notdir $(f))) \
         $(foreach f,$(wildcard examples/corridor/*.py),0644:$(f):$(EXAMPLESDIR)/corridor/$(notdir $(f))) \
@@ -54,7 +56,7 @@ INSTALLED = \
         $(foreach f,$(wildcard packaging/completions/actorctl.bash),0644:$(f):$(SHARE)/bash-completion/completions/actorctl) \
         $(foreach f,$(wildcard packaging/completions/_actorctl),0644:$(f):$(SHARE)/zsh/vendor-completions/_actorctl) \
         $(foreach f,$(MANPAGES),0644:$(f):$(SHARE)/man/man$(call man_section,$(f))/$(notdir $(f))) \
-        $(foreach f,$(wildcard README.md NEWS.md),0644:$(f):$(DOCDIR)/$(f)) \
+        $(foreach f,$(PAGES),0644:$(f):$(DOCDIR)/$(f)) \
         $(examples)
 
 # With a DESTDIR the running system is not touched: the scripts of a package then do what settle.sh does.

@@ -308,13 +308,29 @@ def architecture_locates_every_room():
     assert not wide, wide
 
 
+def installed_pages_name_pages_that_are_installed():
+    """Each link of an installed page leads to an installed file, and so does each name of a page."""
+    listed = subprocess.run(["make", "-s", "--no-print-directory", "list-installed", "B=" + os.path.dirname(CTL)], capture_output=True, text=True, check=True)
+    folder = "/usr/share/doc/actord/"
+    there = {path.removeprefix(folder) for path in listed.stdout.split() if path.startswith(folder)}
+    pages = sorted(path for path in there if path.endswith(".md"))
+    assert "README.md" in pages, pages
+    lost = set()
+    for path in pages:
+        text = re.sub(r"(?ms)^```.*?^```|`[^`]*\]\([^`]*`", "", read(path))
+        links = [os.path.normpath(os.path.join(os.path.dirname(path), link)) for link in re.findall(r"\]\((?!https?:)([^)#\s]+)", text)]
+        named = re.findall(r"(?<![\w/.-])((?:docs/(?:experiments/)?[\w-]+|README|python/README)\.md)", text)
+        lost |= {(path, name) for name in links + named if name not in there}
+    assert not lost, sorted(lost)
+
+
 def main():
     checks = [job_conf_names_every_key, job_conf_names_nothing_else, job_conf_names_the_algorithms_of_each_key, all_conf_shows_every_default, verbs_and_options_are_described,
               daemon_settings_are_described, price_keys_are_described, bus_page_lists_the_interface, bus_errors_are_described_and_given,
               pages_are_clean_roff, pages_begin_with_an_example, examples_are_accepted, examples_repeat_what_was_measured, experiments_are_accepted, metrics_are_described,
               environments_are_introduced, learning_tables_are_current, comparisons_are_current, bars_of_auto_are_current,
               published_tables_are_those_of_their_cells, readme_shows_the_cells, reliability_names_tests_that_exist,
-              architecture_locates_every_room, algorithms_have_a_section, schedulers_have_a_row]
+              architecture_locates_every_room, algorithms_have_a_section, schedulers_have_a_row, installed_pages_name_pages_that_are_installed]
     failed = 0
     print(f"1..{len(checks)}")
     for i, check in enumerate(checks, 1):
