@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <math.h>
 #include <string.h>
+#include "include/plan.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/saturate.h"
@@ -254,7 +255,8 @@ bool usage_has_nodes(const Usage *usage) {
 }
 
 /* The clock of records restarts at each boot. So if a job continues after a reboot, its time is the sum of
- * the times between boots. */
+ * the times between boots. The time for which a job is back in the queue or frozen does not count, whether
+ * the host is restarted meanwhile or not. */
 static void wall_add(Usage *usage, const Record *record) {
         uint64_t start = record->metered.start_nsec, end = record->metered.end_nsec;
 
@@ -273,6 +275,10 @@ static void wall_add(Usage *usage, const Record *record) {
                 usage->last_nsec = end;
         usage->wall_nsec = usage->wall_before_nsec;
         add(&usage->wall_nsec, usage->last_nsec - usage->first_nsec);
+        if (record->kind == RECORD_ENDED && record->end == PLAN_END_PREEMPTED) {
+                usage->wall_before_nsec = usage->wall_nsec;
+                usage->first_nsec = usage->last_nsec = 0;
+        }
 }
 
 void usage_add(Usage *usage, const PriceSheet *sheet, const JobSettings *settings, const Record *record) {

@@ -81,8 +81,9 @@ typedef struct Usage {
         uint64_t n_invocations, n_cold, n_warm, n_retried, n_updates, n_evaluations;
         Account accounts[_CHARGE_MAX];
         uint64_t emulated_nsec; /* the duration of all rounds */
-        uint64_t wall_nsec;     /* from first to last record, added up over boots */
-        uint64_t first_nsec, last_nsec, wall_before_nsec; /* wall_before: the wall time of earlier boots */
+        uint64_t wall_nsec;     /* from first to last record, without freezes and the queue */
+        /* since the host's start, or since the job was last back in the queue; wall_before: until then */
+        uint64_t first_nsec, last_nsec, wall_before_nsec;
         /* the full total when the round in flight began, in billionths of the currency */
         uint64_t round_start_nano;
 } Usage;

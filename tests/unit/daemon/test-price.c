@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/bill/price-private.h"
+#include "include/plan.h"
 #include "lib/settings/settings.h"
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PriceSheet, price_sheet_free)
@@ -454,24 +455,23 @@ static void test_budget(void) {
         g_assert_cmpuint(n, ==, 7);
 }
 
-/* A reboot sets the records' clock back; the job's wall time goes on. */
+/* A reboot sets the records' clock back. A frozen job gains no wall time. rows: kind, time, sum. */
 static void test_reboot(void) {
+        static const uint64_t rows[][3] = { { RECORD_STARTED, 1000, 0 }, { RECORD_ROUND, 1010, 10 },
+                { RECORD_STARTED, 20, 10 }, { RECORD_ENDED, 26, 16 }, { RECORD_STARTED, 5000, 16 },
+                { RECORD_ENDED, 5002, 18 } };
         g_autoptr(PriceSheet) sheet = sheet_load("local");
         JobSettings settings = settings_new(NULL, NULL);
-        Record record = record_new(RECORD_STARTED, 0, 0);
         Usage usage = {};
 
-        record.metered.start_nsec = 1000 * SEC;
-        record.metered.end_nsec = 1001 * SEC;
-        usage_add(&usage, sheet, &settings, &record);
-        record.kind = RECORD_ROUND;
-        record.metered.end_nsec = 1010 * SEC;
-        usage_add(&usage, sheet, &settings, &record);
-        record.kind = RECORD_STARTED;
-        record.metered.start_nsec = 20 * SEC;
-        record.metered.end_nsec = 25 * SEC;
-        usage_add(&usage, sheet, &settings, &record);
-        g_assert_cmpuint(usage.wall_nsec, ==, 15 * SEC);
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+                Record record = record_new((RecordKind) rows[i][0], 0, 0);
+
+                record.end = rows[i][0] == RECORD_ENDED ? PLAN_END_PREEMPTED : PLAN_END_NOT;
+                record.metered.end_nsec = rows[i][1] * SEC;
+                usage_add(&usage, sheet, &settings, &record);
+                g_assert_cmpuint(usage.wall_nsec, ==, rows[i][2] * SEC);
+        }
 }
 
 /* For each kind of charge: docs/actorctl.1 explains it, its CPU time counts once, and all lines of the bill
