@@ -61,6 +61,39 @@ static void note_arithmetic(Learner *l, const Checkpoint *checkpoint) {
                         l->round, checkpoint->arithmetic, ARITHMETIC);
 }
 
+static void note_option(const char *key, const char *theirs, const char *ours) {
+        (void) fprintf(stderr,
+                        "actord-learner: the checkpoint has [Environment] %.32s=%.80s, but the job has "
+                        "%.80s; the job goes on with its own\n",
+                        key, theirs ?: " unset", ours ?: "none");
+}
+
+/* A job may go on in a harder task than the one in which it began. So options of the environment may change,
+ * and the learner only says which have. */
+static void note_options(const Learner *l, const Safetensors *file) {
+        static const char prefix[] = "Environment.";
+        const JobSettings *settings = l->context.settings;
+        size_t n, n_prefix = sizeof(prefix) - 1;
+        const MetadataRow *rows = safetensors_metadata_rows(file, &n);
+        char key[64];
+
+        for (size_t i = 0; i < n; i++) {
+                const char *theirs = rows[i].key + n_prefix;
+                const ActordOption *ours = NULL;
+
+                if (strncmp(rows[i].key, prefix, n_prefix) != 0)
+                        continue;
+                ours = settings_option(settings, theirs);
+                if (!ours || strcmp(ours->value, rows[i].value) != 0)
+                        note_option(theirs, rows[i].value, ours ? ours->value : NULL);
+        }
+        for (uint32_t i = 0; i < settings->n_options; i++) {
+                (void) snprintf(key, sizeof(key), "%s%.32s", prefix, settings->options[i].key);
+                if (!safetensors_metadata(file, key))
+                        note_option(settings->options[i].key, NULL, settings->options[i].value);
+        }
+}
+
 /* The settings that decide what the parameters mean, even if tensors of the same shapes fit. */
 static const Setting meaning[] = {
         SETTING_Learner_Activation,
@@ -514,6 +547,8 @@ static int restore_file(Learner *l, bool plays) {
         begin_state(l, checkpoint.file);
         if (l->context.learner == 0)
                 note_arithmetic(l, &checkpoint);
+        if (l->context.learner == 0 && !plays)
+                note_options(l, checkpoint.file);
         return l->context.learner == 0 ? check_policy(l, checkpoint.file) : 0;
 }
 

@@ -203,7 +203,7 @@ static char *words_to(const char *sections, int checkpoint_fd) {
         unsilence(kept);
         g_assert_cmpint(pread(words, text, 4095, 0), >=, 0);
         (void) close(words);
-        g_assert_true((answer.fault == FAULT_CHECKPOINT) == (*text != 0));
+        g_assert_true((answer.fault == FAULT_CHECKPOINT) == (strstr(text, " is refused: ") != NULL));
         return text;
 }
 
@@ -236,6 +236,7 @@ static void test_other_settings(void) {
 #define SMALL               "[Scaling]\nActors=2\n[Actor]\nRolloutSteps=8\n[Learner]\nHiddenLayers=6\n"
 #define DQN                 "Algorithm=dqn\n" SMALL "ReplayMin=10\n"
 #define DDPG                "Algorithm=ddpg\n" SMALL "ReplayMin=10\nReplaySize=500\n"
+#define OPTION(value)       "[Environment]\nSuttonBartoReward=" value "\n"
 #define DENOISER(algorithm) "Algorithm=" algorithm "\n" SMALL "ReplayMin=10\nReplaySize=400\n"
         static const struct {
                 const char *theirs, *ours, *says;
@@ -286,6 +287,12 @@ static void test_other_settings(void) {
                                 "it has [Learner] Activation=tanh, but the job has relu, with" },
                 { SMALL, SMALL "NormalizeObservations=yes\n",
                                 "it has [Learner] NormalizeObservations=no, but the job has yes, with" },
+                { SMALL OPTION("yes"), SMALL OPTION("yes"), "" },
+                { SMALL OPTION("yes"), SMALL OPTION("no"),
+                                ": the checkpoint has [Environment] SuttonBartoReward=yes, but the job has "
+                                "no; the job goes on with its own\n" },
+                { SMALL OPTION("yes"), SMALL, "SuttonBartoReward=yes, but the job has none; the job" },
+                { SMALL, SMALL OPTION("no"), "SuttonBartoReward= unset, but the job has no; the job" },
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
