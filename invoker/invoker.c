@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -240,6 +241,26 @@ static void listen_event(Invoker *invoker) {
                 (void) loop_watch(&invoker->loop, invoker->link.fd, EVENT_LINK);
 }
 
+/* A process that hangs in the kernel outlives SIGKILL, for example until a file server answers again. Only
+ * when it has ended does the job go on, so its user must know what it waits for. */
+static void check_killed(Invoker *invoker, Worker *worker, uint32_t actor, uint64_t now) {
+        uint64_t until = saturating_add(worker->deadline_nsec, REAP_MSEC * 1000000ull);
+        char name[32] = "the learner";
+
+        if (now < until) {
+                loop_want_timer(&invoker->loop, until);
+                return;
+        }
+        if (actor != ACTOR_LEARNER)
+                (void) snprintf(name, sizeof(name), "actor %" PRIu32, actor);
+        if (!worker->hangs)
+                (void) fprintf(stderr,
+                                "actord-invoker: %s was killed at its TimeoutSec=, but hangs in the kernel "
+                                "(state D in ps): the job goes on when the kernel lets it end\n",
+                                name);
+        worker->hangs = true;
+}
+
 static void check_container(Invoker *invoker, Container *c, uint64_t now) {
         if (!c->worker.busy)
                 return;
@@ -260,6 +281,7 @@ static void check_container(Invoker *invoker, Container *c, uint64_t now) {
                 return;
         c->worker.late = true;
         pool_end(c, FAULT_NONE, 0);
+        check_killed(invoker, &c->worker, container_number(&invoker->place, c), now);
 }
 
 static void check_learner(Invoker *invoker, uint32_t k, uint64_t now) {
@@ -278,6 +300,7 @@ static void check_learner(Invoker *invoker, uint32_t k, uint64_t now) {
         }
         learner->late = true;
         worker_kill(learner);
+        check_killed(invoker, learner, ACTOR_LEARNER, now);
 }
 
 /* When this invoker ends if no daemon connects. UINT64_MAX: a daemon is connected, or the invoker waits for

@@ -132,7 +132,7 @@ pid_t worker_fork(Worker *worker, uint64_t clone_flags, int proc_fd) {
          * signal costs less than a missed wake-up. */
         turn_asleep(&worker->page->turn, true);
         worker->born_with = leaf_out_of_memory(&worker->leaf);
-        worker->late = worker->busy = false;
+        worker->late = worker->hangs = worker->busy = false;
         worker->born_nsec = clock_boottime();
         worker->verdict = verdict_new();
         if (!worker->verdict)

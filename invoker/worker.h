@@ -32,6 +32,7 @@ typedef struct Worker {
         Order order; /* the last one */
         uint64_t ordered_nsec, timeout_nsec, deadline_nsec;
         bool late;              /* it was killed because its deadline had passed */
+        bool hangs;             /* it has not ended since, and the invoker has said so */
         uint32_t n_false_rings; /* since the last order: how often its bell rang without an answer */
         bool muted;             /* the invoker ignores its bell, which rang too often (invoker/storm.c) */
 } Worker;
