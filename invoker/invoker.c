@@ -134,7 +134,7 @@ int invoker_new(Invoker **ret) {
                 return invoker_complain(-ENOMEM, "out of memory");
         }
         make_empty(invoker);
-        invoker->reporter.started_nsec = invoker->alone_nsec = clock_boottime();
+        invoker->reporter.started_nsec = clock_boottime();
         invoker->suspended_nsec = clock_suspended();
 
         r = start(invoker, &why);
@@ -350,11 +350,10 @@ static void check_end(Invoker *invoker, uint64_t now) {
         }
 
         if (invoker->place.invoked->launch.exit_with_daemon && !invoker->link.was_connected) {
-                if (now >= invoker->reporter.started_nsec + FIRST_CONNECTION_NSEC)
+                if (now >= invoker->alone_nsec + FIRST_CONNECTION_NSEC)
                         finish_kill(invoker);
                 else
-                        loop_want_timer(&invoker->loop,
-                                        invoker->reporter.started_nsec + FIRST_CONNECTION_NSEC);
+                        loop_want_timer(&invoker->loop, invoker->alone_nsec + FIRST_CONNECTION_NSEC);
         }
 
         if (!invoker->link.has_plan || plan->end == PLAN_END_NOT || plan->stop_deadline_nsec == 0 ||
@@ -520,10 +519,12 @@ int invoker_run(Invoker *invoker) {
         Event event;
         int r;
 
+        /* Only from here on is a connection accepted. */
+        invoker->alone_nsec = clock_boottime();
         prepare_begin(invoker);
         invoker->profile.on = training(invoker) && invoker->place.settings->profile;
         if (invoker->place.invoked->launch.exit_with_daemon)
-                loop_want_timer(&invoker->loop, invoker->reporter.started_nsec + FIRST_CONNECTION_NSEC);
+                loop_want_timer(&invoker->loop, invoker->alone_nsec + FIRST_CONNECTION_NSEC);
         while (!invoker->stop) {
                 if (spool_is_behind(&invoker->reporter.spool)) {
                         wait_for_room(invoker);
