@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Chooses which processes act and learn for a job (its distribution). Under Policy=auto its first rounds are
- * measured, and the choice (daemon/distribution.c) is stored in the job's row. If the present life has
- * another distribution, it ends with a checkpoint, and the next life goes on from there. While a job is
- * measured, the invoker may begin only one round at a time (a lease of one round), so it does not matter
- * when the daemon looks. */
+/* Chooses which processes act and learn for a job (its distribution). Under [Distribution] Policy=auto
+ * its first rounds are measured, and the choice (daemon/distribution.c) is stored in the job's row. If
+ * the present life has another distribution, it ends with a checkpoint, and the next life goes on from
+ * there. While a job is measured, the invoker may begin only one round at a time (a lease of one round),
+ * so it does not matter when the daemon looks. */
 #include "daemon/job-distribution.h"
 
 #include <assert.h>

@@ -291,8 +291,8 @@ void conduct_container_ended(Invoker *invoker, Container *c, const Ended *ended)
         serve(invoker, c);
 }
 
-/* An evaluation does not lengthen a round on the emulated clock: a fleet would play it beside the next
- * round. */
+/* An evaluation does not lengthen a round on the emulated clock: the emulated fleet would play it beside the
+ * next round. */
 static void account_update(Invoker *invoker) {
         Progress *progress = &invoker->progress;
         uint64_t update_nsec;

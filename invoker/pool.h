@@ -29,7 +29,7 @@ typedef struct Container {
         uint32_t index, state;
         bool has_worker;   /* page and leaf exist; they are made at the first need */
         bool fresh;        /* it has carried out no order but its first: its next invocation is a cold one */
-        Imagined imagined; /* this container in a fleet in which nothing dies (pool_is_cold()) */
+        Imagined imagined; /* this container in an emulated fleet without deaths (pool_is_cold()) */
         bool begins_cold;  /* the imagined container starts for this round */
         /* the OrderKind in progress, until it has succeeded or the failed process is reaped */
         uint32_t doing;

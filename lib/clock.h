@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The emulated clock: the time that a job would have taken on a fleet in which each actor has a reserved
- * share of a CPU. Pure. The invoker computes this time once, when it writes a record. Only the record of a
- * life's lost CPU time is the daemon's, and an inner job computes its own times. */
+/* The emulated clock: the time that a job would have taken on an emulated fleet, in which each actor has
+ * a reserved share of a CPU. Pure. The invoker computes this time once, when it writes a record. Only
+ * the record of a life's lost CPU time is the daemon's, and an inner job computes its own times. */
 #pragma once
 
 #include "include/record.h"

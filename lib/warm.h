@@ -2,7 +2,7 @@
 /* Decides which idle containers stay warm for later rounds. The WarmActors= containers with the lowest
  * numbers stay as long as the job lasts (provisioned concurrency). Others stay until they have been idle for
  * KeepAliveSec= (keep-alive). Pure. The invoker asks about containers that exist. A process that acts for
- * all actors asks about the containers that a fleet would have. */
+ * all actors asks about the containers that the emulated fleet would have. */
 #pragma once
 
 #include <stdbool.h>

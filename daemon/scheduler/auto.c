@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy=auto: chooses the number of actors that minimises time and money together. It knows the time and
- * the cost of earlier rounds, how much progress they made, and the gradient's noise scale. The law of noise
- * and the product of allocation and time come from the papers named below. Four parts are actord's own: the
- * sharp law, the combination of all these, the trial of more actors, and the first numbers of actors.
+/* [Scaling] Policy=auto: chooses the number of actors that minimises time and money together. It knows
+ * the time and the cost of earlier rounds, how much progress they made, and the gradient's noise scale.
+ * The law of noise and the product of allocation and time come from the papers named below. Four parts
+ * are actord's own: the sharp law, the combination of all these, the trial of more actors, and the first
+ * numbers of actors.
  *
  *         A    actors in a round
  *         b    the number of actors above which more help little: by the law of noise, a round of b actors
@@ -294,7 +295,7 @@ static double trade_worth(const Trade *t, double n, double n_cold) {
 }
 
 /* Whether a round costs the same with the fewest as with the most actors, since the price is for a whole
- * fleet. */
+ * fleet of servers. */
 static bool trade_is_settled(const Trade *t) {
         RoundShape shape = { .n_actors = (uint32_t) t->lowest,
                 .actor_nsec = 1000000000,
