@@ -58,8 +58,6 @@ static int check_settings(Manager *manager, Submission *s, sd_bus_error *error) 
 
         r = settings_parse(s->text, s->file_name, (const SettingOverride *) (void *) s->overrides->data,
                         s->overrides->len, (const char *const *) sheets, &s->settings, &message);
-        if (r >= 0 && s->purpose != LAUNCH_EVALUATE && s->checkpoint_fd < 0)
-                r = settings_check_alone(&s->settings, s->text, s->file_name, &message);
         if (r >= 0 && environment_is_job(s->settings.environment)) {
                 g_autofree JobSettings *inner = g_new0(JobSettings, 1);
 

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "lib/algorithm-traits.h"
 #include "lib/environments.h"
 #include "lib/fragment.h"
 #include "lib/minions.h"
@@ -57,33 +56,6 @@ static int refuse(
         else
                 *ret_message = g_strdup_printf("%s: [%s] %s: %s", file_name, row->section, row->key, reason);
         return -EINVAL;
-}
-
-/* A replay store is divided among the slots of MaxActors=. Only those of Actors= are ever filled. */
-int settings_check_alone(
-                const JobSettings *settings, const char *text, const char *file_name, char **ret_message) {
-        uint64_t slots = (uint64_t) settings->n_actors * settings->envs_per_actor, most;
-        g_autofree char *reason = NULL;
-
-        g_assert(settings);
-        g_assert(text);
-        g_assert(ret_message);
-
-        if (algorithm_row(settings->algorithm)->store != STORE_REPLAY ||
-                        settings->scheduler.kind != SCHEDULER_FIXED)
-                return 0;
-        most = slots * algorithm_slot_windows(algorithm_replay_steps(settings),
-                                       algorithm_replay_steps(settings), settings->n_steps);
-        if (settings->replay_min <= most)
-                return 0;
-
-        reason = g_strdup_printf("the MaxActors=%u actors share ReplaySize=%u, and the Actors=%u of a round "
-                                 "never hold more than %" G_GUINT64_FORMAT
-                                 " windows, so nothing would be learned: write %" G_GUINT64_FORMAT
-                                 " or less, or leave MaxActors= out",
-                        settings_actors_max(settings), settings->replay_size, settings->n_actors, most,
-                        most);
-        return refuse(ret_message, text, file_name, SETTING_Learner_ReplayMin, reason);
 }
 
 int settings_check_inner(const JobSettings *outer, const JobSettings *inner, const char *text,

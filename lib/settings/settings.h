@@ -36,10 +36,6 @@ int settings_parse_inner(const char *text, const char *file_name, const JobSetti
  * job, for the line numbers. */
 int settings_check_inner(const JobSettings *outer, const JobSettings *inner, const char *text,
                 const char *file_name, char **ret_message);
-/* Whether a job that begins without a checkpoint can learn by itself. An inner job may fail this check: the
- * outer job chooses its numbers of actors. 0; -EINVAL with *ret_message. */
-int settings_check_alone(
-                const JobSettings *settings, const char *text, const char *file_name, char **ret_message);
 /* The settings that a job was given, as sections of an inner job; g_free(). */
 char *settings_print_inner(const JobSettings *settings);
 

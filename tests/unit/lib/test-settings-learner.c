@@ -47,38 +47,6 @@ static void test_replay_min(void) {
                         "MinibatchSize=201: more than ReplaySize=200");
 }
 
-static int check_alone(const char *more, char **ret_message) {
-        g_autofree char *text = g_strconcat(CARTPOLE "Algorithm=dqn\n", more, NULL);
-        JobSettings settings;
-
-        if (settings_parse(text, "x.conf", NULL, 0, NULL, &settings, ret_message) < 0)
-                g_error("%s", *ret_message);
-        return settings_check_alone(&settings, text, "x.conf", ret_message);
-}
-
-/* Two actors of 64 fill a 32nd of the store: 20 slots of 500 steps, with 498 windows of three steps each. */
-static void test_replay_filled(void) {
-        static const char *const shared =
-                        "[Actor]\nEnvsPerActor=10\n[Learner]\nReplaySize=320000\nNSteps=3\n"
-                        "ReplayMin=%u\n[Scaling]\nActors=2\n%s";
-        static const char *const many = "MaxActors=64\n";
-        g_autofree char *most = g_strdup_printf(shared, 9960u, many);
-        g_autofree char *more = g_strdup_printf(shared, 9961u, many);
-        g_autofree char *alone = g_strdup_printf(shared, 9961u, "");
-        g_autofree char *other = g_strdup_printf(shared, 9961u, "MaxActors=64\nPolicy=random\n");
-        g_autofree char *message = NULL;
-
-        g_assert_cmpint(check_alone(most, &message), ==, 0);
-        g_assert_cmpint(check_alone(alone, &message), ==, 0);
-        g_assert_cmpint(check_alone(other, &message), ==, 0);
-        g_assert_cmpint(check_alone("", &message), ==, 0);
-        g_assert_cmpint(check_alone(more, &message), ==, -EINVAL);
-        g_assert_cmpstr(message, ==,
-                        "x.conf:9: [Learner] ReplayMin: the MaxActors=64 actors share ReplaySize=320000, "
-                        "and the Actors=2 of a round never hold more than 9960 windows, so nothing would be "
-                        "learned: write 9960 or less, or leave MaxActors= out");
-}
-
 /* A round may have 2^24 - 1 gradient steps. It has 4 x 4096 x 1024 = 2^24 rows here, so TrainRatio= must be
  * below 1. */
 static void test_draws(void) {
@@ -111,7 +79,6 @@ int main(int argc, char *argv[]) {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/settings-learner/slots", test_slots);
         g_test_add_func("/settings-learner/replay-min", test_replay_min);
-        g_test_add_func("/settings-learner/replay-filled", test_replay_filled);
         g_test_add_func("/settings-learner/draws", test_draws);
         g_test_add_func("/settings-learner/temperature", test_temperature);
         g_test_add_func("/settings-learner/delay", test_delay);
