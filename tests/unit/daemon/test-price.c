@@ -468,8 +468,7 @@ static void test_reboot(void) {
                 Record record = record_new((RecordKind) rows[i][0], 0, 0);
 
                 record.end = rows[i][0] == RECORD_ENDED ? PLAN_END_PREEMPTED : PLAN_END_NOT;
-                record.metered.start_nsec = 0;
-                record.metered.end_nsec = rows[i][1] * SEC;
+                record.metered.start_nsec = record.metered.end_nsec = rows[i][1] * SEC;
                 usage_add(&usage, sheet, &settings, &record);
                 g_assert_cmpuint(usage.wall_nsec, ==, rows[i][2] * SEC);
         }
