@@ -406,28 +406,29 @@ int text_options_split(char *text, char *ret[TEXT_OPTIONS_MAX]) {
 const char *text_option_refuse(const char *word) {
         static const struct {
                 char letter;
-                const char *name, *advice;
+                const char *name;
+                const char *advice; /* NULL: there is nothing to use instead */
         } table[] = {
-                { 'J', "job-name", "remove this option" },
-                { 'a', "array", "remove this option" },
-                { 'M', "clusters", "remove this option" },
-                { 'W', "wait", "remove this option" },
+                { 'J', "job-name" },
+                { 'a', "array" },
+                { 'M', "clusters" },
+                { 'W', "wait" },
                 { 'N', "nodes", "use Nodes= of [Distribution]" },
                 { 't', "time", "use TimeLimit=" },
-                { 'h', "help", "remove this option" },
-                { 'V', "version", "remove this option" },
-                { 0, "requeue", "remove this option" },
-                { 0, "usage", "remove this option" },
-                { 0, "parsable", "remove this option" },
-                { 0, "test-only", "remove this option" },
-                { 0, "wrap", "remove this option" },
+                { 'h', "help" },
+                { 'V', "version" },
+                { 0, "requeue" },
+                { 0, "usage" },
+                { 0, "parsable" },
+                { 0, "test-only" },
+                { 0, "wrap" },
         };
         size_t n = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
 
         for (size_t i = 0; i < ELEMENTSOF(table); i++)
                 if (n > 0 ? strncmp(word + 2, table[i].name, n) == 0
                           : word[0] == '-' && word[1] && word[1] == table[i].letter)
-                        return table[i].advice;
+                        return table[i].advice ?: "remove this option";
         return NULL;
 }
 
