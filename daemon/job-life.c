@@ -166,12 +166,14 @@ static void on_closed(int error, void *userdata) {
 
         job->link_over = true;
         if (error < 0) {
+                bool replaced = sibling_replaced();
+
                 /* The invoker has been told to end, but the daemon does not rely on it. */
                 job->disbelieved = true;
                 g_free(job->life_error);
                 job->life_error = g_strdup_printf("its invoker sent an impossible message (%s)%s%s",
-                                g_strerror(-error), sibling_replaced() ? "; " : "",
-                                sibling_replaced() ? replaced_words(job) : "");
+                                g_strerror(-error), replaced ? "; " : "",
+                                replaced ? replaced_words(job) : "");
                 job_arm_deadline(job, 0, NULL);
                 return;
         }
