@@ -62,23 +62,34 @@ QuotaNeed job_need(const Job *job) {
         return quota_need(&job->settings, n_learners, job->row.purpose == LAUNCH_TRAIN);
 }
 
+QuotaUsage jobs_usage(const Jobs *jobs, uint32_t uid, const Job *except) {
+        QuotaUsage usage = {};
+
+        assert(jobs);
+
+        JOBS_FOREACH (job, jobs) {
+                if (job == except || job->row.uid != uid || job->state == JOB_ENDED)
+                        continue;
+                usage.jobs++;
+                if (job_active(job)) {
+                        QuotaNeed need = job_need(job);
+
+                        quota_add(&usage, &need);
+                }
+        }
+        return usage;
+}
+
 /* How many learners the choice may give the job. The other running jobs of its user hold their memory
  * already, and the job does not wait for room when it changes over. */
 static uint32_t learners_max(const Job *job) {
         uint32_t most = price_sheet_learners_max(job->sheet, &job->settings);
-        QuotaUsage others = {};
-        QuotaNeed need;
+        QuotaUsage others = jobs_usage(&job->context->jobs, job->row.uid, job);
+        QuotaNeed need = job_need(job);
         Quota quota;
 
         if (!users_quota(job->context->users, job->row.uid, &quota))
                 return 1;
-        JOBS_FOREACH (other, &job->context->jobs) {
-                if (other == job || other->row.uid != job->row.uid || !job_active(other))
-                        continue;
-                need = job_need(other);
-                quota_add(&others, &need);
-        }
-        need = job_need(job);
         return MIN(most, quota_learners_max(&quota, others.memory_bytes, &need, &job->settings));
 }
 

@@ -10,6 +10,9 @@
 uint32_t job_distribution(const Job *job, uint32_t *ret_n_learners, const char **ret_why);
 /* What the job may hold at once, by the distribution that it has or will have. */
 QuotaNeed job_need(const Job *job);
+/* The usage of all jobs of a user, but not of `except`, which may be NULL. The quota itself is in
+ * daemon/users.h. */
+QuotaUsage jobs_usage(const Jobs *jobs, uint32_t uid, const Job *except);
 /* Whether the job still measures rounds, since there are too few so far for a choice. */
 bool job_measures(const Job *job);
 /* Chooses the distribution when enough rounds are measured, and writes it to the ledger. If a life runs, a

@@ -2,13 +2,13 @@
 #include "daemon/places.h"
 
 #include <assert.h>
+#include "daemon/hold.h"
 #include "daemon/job-distribution.h"
 #include "daemon/job-end.h"
 #include "daemon/job-life.h"
 #include "daemon/job-turn.h"
 #include "daemon/job.h"
 #include "daemon/queue.h"
-#include "daemon/quota.h"
 #include "daemon/sources.h"
 #include "daemon/spending.h"
 #include "daemon/users.h"
@@ -32,7 +32,7 @@ static UserState *user_state(Manager *manager, GHashTable *users, uint32_t uid) 
                 return user;
         user = g_new0(UserState, 1);
         user->known = users_quota(manager->context.users, uid, &user->quota);
-        user->usage = quota_usage(manager, uid);
+        user->usage = jobs_usage(&manager->context.jobs, uid, NULL);
         if (user->known)
                 user->money = spending_hold(&manager->context, uid, &user->quota);
         (void) g_hash_table_insert(users, GUINT_TO_POINTER(uid), user);

@@ -14,24 +14,6 @@
 #include "include/bus.h"
 #include "lib/cleanup.h"
 
-QuotaUsage quota_usage(const Manager *manager, uint32_t uid) {
-        QuotaUsage usage = {};
-
-        assert(manager);
-
-        JOBS_FOREACH (job, &manager->context.jobs) {
-                if (job->row.uid != uid || job->state == JOB_ENDED)
-                        continue;
-                usage.jobs++;
-                if (job_active(job)) {
-                        QuotaNeed need = job_need(job);
-
-                        quota_add(&usage, &need);
-                }
-        }
-        return usage;
-}
-
 static char *size_words(uint64_t bytes) {
         if (bytes < 1ull << 20)
                 return g_strdup_printf("%" PRIu64 " KiB", (bytes + 1023) >> 10);
@@ -83,7 +65,7 @@ int quota_check_disk(Manager *manager, uint32_t uid, uint64_t bytes, sd_bus_erro
 int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, bool trains,
                 const char *currency, sd_bus_error *error) {
         QuotaNeed need = quota_need(settings, settings->n_learners, trains);
-        QuotaUsage usage = quota_usage(manager, uid);
+        QuotaUsage usage = jobs_usage(&manager->context.jobs, uid, NULL);
         g_autofree char *never = NULL;
         Quota quota;
 
@@ -168,7 +150,7 @@ static int money_rows(Manager *manager, uint32_t uid, const Quota *quota, sd_bus
 }
 
 static int quota_rows(Manager *manager, uint32_t uid, const Quota *quota, sd_bus_message *reply) {
-        QuotaUsage usage = quota_usage(manager, uid);
+        QuotaUsage usage = jobs_usage(&manager->context.jobs, uid, NULL);
         uint64_t disk;
         int r;
 

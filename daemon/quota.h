@@ -7,13 +7,9 @@
 #include "daemon/manager.h"
 #include "include/settings.h"
 
-/* The usage of all jobs of a user. The quota itself is in daemon/users.h. */
-QuotaUsage quota_usage(const Manager *manager, uint32_t uid);
-
-/* Whether a user may submit this job. trains: it is no evaluation or verification. currency:
- * that of the job's price sheet. A job is refused if it could
- * never run, or if the user has too many jobs or no disk space left. The quota must be known (quota_ask()).
- * 0: the user may; negative: no, and error is set. */
+/* Whether a user may submit this job. trains: it is no evaluation or verification. currency: that of the
+ * job's price sheet. A job is refused if it could never run, or if the user has too many jobs or no disk
+ * space left. The quota must be known (quota_ask()). 0: the user may; negative: no, and error is set. */
 int quota_check(Manager *manager, uint32_t uid, const JobSettings *settings, bool trains,
                 const char *currency, sd_bus_error *error);
 
